@@ -1,0 +1,201 @@
+"""A sweep as people declare it: what keys there are, their types, defaults and limits.
+
+Pydantic, because this is the edge; every model is frozen and refuses keys it does not know. Reading YAML,
+line numbers and nearest keys live in ``declaration.reading``.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+
+from drysweep_pipeline.values import SWEEP_NAME, Rule, Severity, Verdict
+
+Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
+Scalar = StrictBool | StrictInt | StrictFloat | str
+
+
+class Part(BaseModel):
+    """Base of all parts of a declaration: immutable, and closed to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Query(Part):
+    """SQL kept in a file beside the declaration; ``text`` is filled in when the declaration is read."""
+
+    file: str
+    text: str = ""
+
+
+class Strategy(Part):
+    """What every strategy declares, whatever its kind."""
+
+    name: Name
+    angles: tuple[dict[str, Scalar], ...] = ()
+    angle_order: Literal["declared", "shuffled"] = "declared"
+    timeout_s: float = Field(default=120.0, gt=0)
+    max_rows: int = Field(default=1_000_000, ge=1)
+    needs: tuple[str, ...] = ()
+
+    def asked(self, round: int) -> bool:
+        """Tell whether this strategy is part of a round; all but scripted ones always are."""
+        return True
+
+
+class SqlStrategy(Strategy):
+    """One SELECT over the snapshot's tables; the values of the angle are bound as ``$name``."""
+
+    kind: Literal["sql"]
+    query: Query
+
+
+class ScriptedStrategy(Strategy):
+    """Findings written down in advance, a list a round; ``not_run`` fails, null is not asked."""
+
+    kind: Literal["scripted"]
+    rounds: tuple[tuple[dict[str, Any], ...] | Literal["not_run"] | None, ...] = ()
+
+    def asked(self, round: int) -> bool:
+        """Tell whether the script has an entry for this round."""
+        return round <= len(self.rounds) and self.rounds[round - 1] is not None
+
+
+AnyStrategy = Annotated[SqlStrategy | ScriptedStrategy, Field(discriminator="kind")]
+
+
+class NoJudge(Part):
+    """Nobody judges: every verdict is ``unjudged``."""
+
+    kind: Literal["none"] = "none"
+
+
+class SqlJudge(Part):
+    """One SELECT over the snapshot's tables and the table ``findings``; gives ``fp, verdict, reason``."""
+
+    kind: Literal["sql"]
+    query: Query
+    timeout_s: float = Field(default=120.0, gt=0)
+
+
+class ScriptedJudge(Part):
+    """Verdicts written down in advance: for each round, from ``subject/kind`` to the verdict; else confirmed."""
+
+    kind: Literal["scripted"]
+    rounds: tuple[dict[str, Verdict], ...] = ()
+
+
+AnyJudge = Annotated[NoJudge | SqlJudge | ScriptedJudge, Field(discriminator="kind")]
+
+
+class Source(Part):
+    """Where a registry keeps one thing about its services; see ``material.registry``."""
+
+    file: str
+    at: str = ""
+    by: str | None = None
+
+
+Sources = str | Source | tuple[str | Source, ...]
+
+
+class RegistryMap(Part):
+    """Which files describe services, and where labels, live state, charter and modification times are."""
+
+    services: str
+    labels: Sources = ()
+    live: Sources = ()
+    charter: Sources = ()
+    modified: Source | str | None = None
+
+
+class RegistryMaterial(Part):
+    """A directory of services."""
+
+    kind: Literal["registry"]
+    path: str
+    map: RegistryMap
+    ignore: tuple[str, ...] = ()
+    max_bytes: int = Field(default=5_000_000, ge=1)
+    allow_empty: StrictBool = False
+
+
+class FilesMaterial(Part):
+    """A directory of files."""
+
+    kind: Literal["files"]
+    path: str
+    ignore: tuple[str, ...] = ()
+    max_bytes: int = Field(default=5_000_000, ge=1)
+    allow_empty: StrictBool = False
+
+
+class ScriptedMaterial(Part):
+    """Nothing at all: scripted strategies look at their script."""
+
+    kind: Literal["scripted"]
+
+
+AnyMaterial = Annotated[RegistryMaterial | FilesMaterial | ScriptedMaterial, Field(discriminator="kind")]
+
+
+class Fingerprint(Part):
+    """The fields that make a finding the same finding, in this order."""
+
+    fields: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+
+
+class Convergence(Part):
+    """When a search has gone quiet: the rule, K, and what must have been tried."""
+
+    rule: Rule = Rule.DRY
+    k: StrictInt = Field(default=2, ge=2)
+    blocking: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
+    cover: Literal["none", "all_angles"] = "none"
+
+
+class Budget(Part):
+    """Ceilings, all fixed before a campaign starts; calls are finder and judge calls together."""
+
+    rounds: StrictInt = Field(ge=1)
+    calls: StrictInt = Field(ge=1)
+    tokens: StrictInt | None = Field(default=None, ge=1)
+    cost_usd: float | None = Field(default=None, gt=0)
+    minutes: float | None = Field(default=None, gt=0)
+    on_exceeded: Literal["stop", "ask"] | None = None
+
+
+class Schedule(Part):
+    """When the sweep starts a campaign by itself."""
+
+    cron: str
+    timezone: str = "UTC"
+    if_waiting: Literal["skip", "queue", "supersede"] = "skip"
+
+
+class Sweep(Part):
+    """A declared search."""
+
+    name: Name
+    description: str = ""
+    owners: tuple[str, ...] = ()
+    material: AnyMaterial
+    fingerprint: Fingerprint
+    strategies: tuple[AnyStrategy, ...] = Field(min_length=1)
+    judge: AnyJudge = NoJudge()
+    convergence: Convergence = Convergence()
+    budget: Budget
+    turns: Literal["auto", "manual"] = "auto"
+    schedule: Schedule | None = None
+
+    @property
+    def on_exceeded(self) -> str:
+        """What a ceiling does: a dry search stops, a clean one asks, unless declared otherwise."""
+        if self.budget.on_exceeded is not None:
+            return self.budget.on_exceeded
+        return "ask" if self.convergence.rule is Rule.CLEAN else "stop"
+
+    def asked(self, round: int) -> tuple[AnyStrategy, ...]:
+        """Return the strategies that take part in a round, in declared order."""
+        return tuple(strategy for strategy in self.strategies if strategy.asked(round))
+
+

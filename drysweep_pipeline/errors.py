@@ -1,0 +1,110 @@
+"""Everything drysweep refuses or gives up on, one class a condition.
+
+    DrysweepError
+    ├── DeclarationError      a sweep, scenario or option cannot be taken as written
+    ├── MaterialError         the material cannot be reached or frozen
+    ├── FinderError           a finder did not run to its end
+    │   └── RowsRefused       what it returned cannot be taken in; a retry cannot mend that
+    ├── Refused               a move that the rules do not allow
+    │   ├── NotFound          no such sweep, campaign or finding
+    │   └── RoundGap          a round before the one that is due, or beyond it
+    ├── IntegrityError        landed files or the ledger are not what was recorded
+    └── Busy                  somebody else holds what is needed; try later
+
+Each takes its culprits as data and says what, which, the effect and what helps. Stopping at a
+ceiling is a result, not an error: see ``values.Outcome``.
+"""
+
+from pathlib import Path
+
+
+class DrysweepError(Exception):
+    """The base of all that drysweep raises on purpose; ``exit_code`` is what the command line returns."""
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        file: Path | str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        help: str | None = None,
+    ) -> None:
+        self.what = what
+        self.file = str(file) if file is not None else None
+        self.line = line
+        self.key = key
+        self.help = help
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        where = self.file or ""
+        if self.line is not None:
+            where += f":{self.line}"
+        parts = [f"{where}: " if where else "", f"{self.key}: " if self.key else "", self.what]
+        return "".join(parts) + (f" ({self.help})" if self.help else "")
+
+
+class DeclarationError(DrysweepError):
+    """A sweep, scenario or option cannot be taken as written."""
+
+    exit_code = 2
+
+
+class MaterialError(DrysweepError):
+    """The material cannot be reached or frozen."""
+
+    exit_code = 2
+
+
+class FinderError(DrysweepError):
+    """A finder did not run to its end; ``status`` is the word recorded for the attempt."""
+
+    def __init__(self, what: str, *, status: str = "failed", help: str | None = None) -> None:
+        self.status = status
+        super().__init__(what, help=help)
+
+
+class RowsRefused(FinderError):
+    """A finder returned rows that cannot be taken in; asking again would bring the same."""
+
+    def __init__(self, what: str, *, help: str | None = None) -> None:
+        super().__init__(what, status="refused", help=help)
+
+
+class Refused(DrysweepError):
+    """A move that the rules do not allow; nothing was changed."""
+
+    exit_code = 2
+
+
+class NotFound(Refused):
+    """No such sweep, campaign or finding; names the nearest there is."""
+
+    def __init__(self, kind: str, name: str, known: list[str] | None = None) -> None:
+        self.kind, self.name = kind, name
+        shown = ", ".join((known or [])[:5])
+        super().__init__(f"no {kind} {name!r}", help=f"there is {shown}" if shown else f"there is no {kind} yet")
+
+
+class RoundGap(Refused):
+    """A round was asked for that is not due: the rounds of a campaign have no gaps."""
+
+    def __init__(self, campaign: str, asked: int, due: int | None) -> None:
+        self.campaign, self.asked, self.due = campaign, asked, due
+        next_one = f"round {due} is due" if due is not None else "none is due"
+        super().__init__(f"campaign {campaign}: round {asked} cannot run, {next_one}")
+
+
+class IntegrityError(DrysweepError):
+    """A landed file or the ledger is not what was recorded; it is not read."""
+
+    exit_code = 7
+
+
+class Busy(DrysweepError):
+    """Somebody else holds the file or the campaign; nothing was changed, try later."""
+
+    exit_code = 75
