@@ -55,9 +55,7 @@ def of_identity(text: str) -> UUID:
 
 def label(identity_text: str) -> str:
     """Return the fingerprint values joined by ``/``, the name that people and scenarios use."""
-    return "/".join(
-        value if isinstance(value, str) else json.dumps(value) for value in json.loads(identity_text)[1:]
-    )
+    return "/".join(value if isinstance(value, str) else json.dumps(value) for value in json.loads(identity_text)[1:])
 
 
 def _quoted(text: str) -> str:
@@ -88,7 +86,8 @@ def sql_token(expression: str, duckdb_type: str) -> str:
         return f"case when isfinite({expression}) then cast(cast({expression} as double) as varchar) end"
     text = sql_text(f"cast({expression} as varchar)")
     quoted = f"cast(to_json(nullif({text}, '')) as varchar)"
-    return f"case when regexp_matches({expression}::varchar, '[\\x0b\\x0e\\x0f\\x1a-\\x1f]') then {_lowered(quoted)} else {quoted} end"
+    has_hex_escape = f"regexp_matches(cast({expression} as varchar), '[\\x0b\\x0e\\x0f\\x1a-\\x1f]')"
+    return f"case when {has_hex_escape} then {_lowered(quoted)} else {quoted} end"
 
 
 def _lowered(quoted: str) -> str:

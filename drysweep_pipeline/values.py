@@ -113,9 +113,7 @@ class Usage:
     cost_usd: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.calls + other.calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd
-        )
+        return Usage(self.calls + other.calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ class Event:
 
 
 def status(verdict: Verdict, state: State) -> str:
-    """Return the word that people see: the verdict while it is rejected or undecided and nobody acted, else the state."""
+    """Return the word people see: the verdict while it is rejected or undecided and nobody acted, else the state."""
     if state is State.OPEN and verdict in (Verdict.REJECTED, Verdict.UNDECIDED):
         return verdict.value
     return state.value

@@ -1,0 +1,180 @@
+"""What finders return, made into candidates: checked, completed with defaults, fingerprinted in SQL, landed as Parquet.
+
+A row without one of its fingerprint fields is refused and named; the valid rows beside it are kept. Which files make
+a round is ``landing``'s business.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from drysweep_pipeline import fingerprint
+from drysweep_pipeline.durable import write_whole
+from drysweep_pipeline.errors import RowsRefused
+from drysweep_pipeline.values import Severity
+
+TEXT_FIELDS = ("subject", "kind", "severity", "scope", "title", "path", "owner", "evidence")
+STANDARD = (*TEXT_FIELDS, "line")
+NOT_FROM_A_FINDER = ("fingerprint", "fp", "identity", "verdict", "state", "strategy", "round")
+# The columns of a landed file, in order: fp UUID, row and line BIGINT, the others VARCHAR; attributes is a JSON object.
+COLUMNS = ("fp", "identity", "strategy", "row", *TEXT_FIELDS, "line", "attributes")
+_FIELD_COLUMN = "identity_{}"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that could not be taken in, and why; rows count from 1."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of the rows of one attempt: how many were landed, how many were refused, and the first of those."""
+
+    rows: int
+    refused: int = 0
+    first_refused: tuple[Refusal, ...] = ()
+
+
+def land_rows(rows: Iterable[Mapping[str, Any]], strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
+    """Land findings given as dictionaries, one a finding, at ``path``. Raises ``RowsRefused``."""
+    prepared = [_prepared(row, fields) for row in rows]
+    names = [*STANDARD, "attributes", *_given(fields)]
+    schema = pa.schema([(name, pa.int64() if name == "line" else pa.string()) for name in names])
+    return _landed(pa.Table.from_pylist(prepared, schema=schema), strategy, fields, _given(fields), path)
+
+
+def land_table(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
+    """Land an Arrow table whose columns are the findings' fields at ``path``. Raises ``RowsRefused``."""
+    _check_names(table.column_names)
+    missing = [name for name in fields if name not in table.column_names]
+    if missing:
+        raise RowsRefused(
+            f"missing_field: {', '.join(missing)}", help=f"the columns are {', '.join(table.column_names)}"
+        )
+    return _landed(table, strategy, fields, None, path)
+
+
+def _check_names(names: Iterable[str]) -> None:
+    claimed = sorted(set(NOT_FROM_A_FINDER) & set(names))
+    if claimed:
+        raise RowsRefused(f"{', '.join(claimed)}: not accepted from a finder")
+
+
+def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return one dictionary with its tokens written and everything that is no standard field under attributes."""
+    _check_names(row)
+    rest = {key: value for key, value in row.items() if key not in STANDARD}
+    tokens = {_FIELD_COLUMN.format(i): _token_or_none(row.get(name)) for i, name in enumerate(fields)}
+    texts = {name: None if row.get(name) is None else str(row[name]) for name in TEXT_FIELDS}
+    line = row.get("line")
+    return {
+        **texts,
+        "subject": texts["subject"] or _text(row.get(fields[0])),
+        "kind": texts["kind"] or _text(row.get(fields[-1])),
+        "line": line if isinstance(line, int) else None,
+        "attributes": json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str),
+        **tokens,
+    }
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _token_or_none(value: Any) -> str | None:
+    if value is None:
+        return None
+    try:
+        return fingerprint.token(value if isinstance(value, str | int | float | bool) else str(value))
+    except ValueError:
+        return None
+
+
+def _given(fields: tuple[str, ...]) -> list[str]:
+    """Return the columns that hold the fields' tokens where they were written in Python."""
+    return [_FIELD_COLUMN.format(i) for i in range(len(fields))]
+
+
+def _landed(table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None, path: Path) -> Taken:
+    """Fingerprint, fill defaults, part good rows from bad ones and write the good ones, in DuckDB."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("given", table)
+        types = {name: kind for name, kind, *_ in connection.execute("describe given").fetchall()}
+        expressions = tokens or [fingerprint.sql_token(_quoted(name), types[name]) for name in fields]
+        connection.execute(_complete_sql(types, fields, expressions, given=tokens is not None), [strategy])
+        write_whole(path, lambda part: _copy(connection, part))
+        refused, shown = _refusals(connection)
+    return Taken(table.num_rows - refused, refused, shown)
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, part: Path) -> None:
+    connection.execute(_LAND, [str(part)])
+
+
+_LAND = f"""
+    copy (
+        select {fingerprint.sql_fingerprint("identity")} as fp, {", ".join(COLUMNS[1:])}
+        from completed
+        where reason is null
+        order by row
+    ) to ? (format parquet, compression zstd)
+"""
+_BAD = f"select row, reason, count(*) over () from completed where reason is not null order by row limit {_SHOWN}"
+
+
+def _refusals(connection: duckdb.DuckDBPyConnection) -> tuple[int, tuple[Refusal, ...]]:
+    rows = connection.execute(_BAD).fetchall()
+    return (rows[0][2] if rows else 0), tuple(Refusal(row, reason) for row, reason, _ in rows)
+
+
+def _complete_sql(types: dict[str, str], fields: tuple[str, ...], tokens: list[str], *, given: bool) -> str:
+    """Return SQL for the temporary table ``completed``: the rows given, with defaults, identity and reason."""
+    wanted = {name: _standard(name, types) for name in STANDARD}
+    first, last = (_standard(name, types) for name in (fields[0], fields[-1]))
+    wanted["subject"] = f"coalesce({wanted['subject']}, {first})"
+    wanted["kind"] = f"coalesce({wanted['kind']}, {last})"
+    wanted["severity"] = f"coalesce(lower({wanted['severity']}), '{Severity.MAJOR}')"
+    wanted["scope"] = f"coalesce({wanted['scope']}, {wanted['subject']})"
+    wanted["title"] = f"coalesce({wanted['title']}, {wanted['kind']} || ': ' || {wanted['subject']})"
+    attributes = "attributes" if given else _attributes(types)
+    missing = " ".join(f"when {t} is null then 'missing_field: {n}'" for n, t in zip(fields, tokens, strict=True))
+    severities = ", ".join(f"'{severity}'" for severity in Severity)
+    columns = ", ".join(f"{expression} as {name}" for name, expression in wanted.items())
+    return f"""
+        create temp table completed as
+        select {fingerprint.sql_identity(tokens)} as identity, ? as strategy,
+            row_number() over () as row, {columns}, {attributes} as attributes,
+            case {missing} when {wanted["severity"]} not in ({severities})
+                then 'bad_severity: ' || {wanted["severity"]} end as reason
+        from given
+    """
+
+
+def _standard(name: str, types: dict[str, str]) -> str:
+    if name not in types:
+        return "null::bigint" if name == "line" else "null::varchar"
+    return f"try_cast({_quoted(name)} as {'bigint' if name == 'line' else 'varchar'})"
+
+
+def _attributes(types: dict[str, str]) -> str:
+    rest = [name for name in types if name not in STANDARD]
+    pairs = ", ".join(f"{_literal(name)}, {_quoted(name)}" for name in rest)
+    return f"cast(json_object({pairs}) as varchar)"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + re.sub("'", "''", text) + "'"

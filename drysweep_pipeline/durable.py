@@ -1,0 +1,48 @@
+"""Files that are either whole or absent: written beside their place, fsynced, then renamed over it."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from drysweep_pipeline.errors import IntegrityError
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Have ``write`` fill a temporary file, and put it at ``path`` in one step; a crash leaves the old file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        _sync(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Put ``data`` at ``path`` as JSON, whole or not at all."""
+    text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
+    write_whole(path, lambda part: _put(part, text + "\n"))
+
+
+def read_json(path: Path) -> Any:
+    """Return what is at ``path``. Raises ``IntegrityError`` where it is not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise IntegrityError(f"not readable as JSON: {error}", file=path) from None
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

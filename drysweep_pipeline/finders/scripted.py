@@ -1,0 +1,17 @@
+"""The scripted finder: reports what was written down for the round. For replays and worked examples."""
+
+from drysweep_pipeline.declaration.model import ScriptedStrategy
+from drysweep_pipeline.errors import RowsRefused
+from drysweep_pipeline.finders.request import Found, Request
+
+
+def search(request: Request) -> Found:
+    """Return the round's entry of the script. Raises ``RowsRefused`` where the script says ``not_run``."""
+    strategy = request.strategy
+    assert isinstance(strategy, ScriptedStrategy)
+    entry = strategy.rounds[request.round - 1]
+    if entry == "not_run":
+        # A script says the same when asked again, so there is no retry to pay for.
+        raise RowsRefused("scripted: not_run")
+    assert entry is not None, "a strategy that is not asked is not searched"
+    return Found(rows=entry)

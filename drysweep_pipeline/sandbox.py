@@ -1,0 +1,133 @@
+"""Running SQL that we did not write: one SELECT, on a read-only locked connection, with a deadline and a row cap.
+
+DuckDB's own lock (no external access, configuration locked) is the wall; refusing by name what would read files,
+settings or catalogues comes before it, so that the person who wrote the query is told what is wrong. Both are defence
+in depth, not a sandbox for hostile users: treat SQL as code.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from drysweep_pipeline.errors import FinderError, IntegrityError, Refused
+
+LOCKED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "memory_limit": "2GB",
+    "temp_directory": "",
+}
+# Functions that would tell about files, settings, or run text as SQL and so pass this check by.
+_FORBIDDEN = re.compile(
+    r"(duckdb_|pragma_|read_|parquet_|sniff_|json_execute|sql_auto).*"
+    r"|current_setting|getenv|glob|query|query_table|which_secret|(.*_)?scan(_.*)?"
+)
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a read-only connection to a DuckDB file that reaches nothing but that file's tables."""
+    try:
+        connection = duckdb.connect(str(database), read_only=True, config=LOCKED)
+    except duckdb.Error as error:
+        raise IntegrityError(f"cannot be opened: {first_line(error)}", file=database) from None
+    try:
+        _lock(connection)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """Lock the configuration; connections to one file share it, so another thread may have done so already."""
+    try:
+        connection.execute("set global TimeZone = 'UTC'")
+        connection.execute("set lock_configuration = true")
+    except duckdb.InvalidInputException as error:
+        if "locked" not in str(error):
+            raise
+
+
+@cache
+def check_query(sql: str) -> frozenset[str]:
+    """Return the names of the parameters of a query. Raises ``Refused`` unless it is one SELECT that reads tables only."""
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise Refused(f"not SQL: {first_line(error)}") from None
+    if len(statements) != 1:
+        raise Refused(f"{len(statements)} statements", help="write exactly one SELECT")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        raise Refused(f"a {statements[0].type.name} statement", help="only a SELECT is allowed")
+    for name in sorted(_functions(sql)):
+        if _FORBIDDEN.fullmatch(name):
+            raise Refused(f"the function {name} is not allowed", help="a query reads the tables it is given, no more")
+    return frozenset(statements[0].named_parameters)
+
+
+def run(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any], *, seconds: float, max_rows: int
+) -> pa.Table:
+    """Return the rows of a query as an Arrow table. Raises ``FinderError`` at the deadline, over the cap, or on an error."""
+    deadline = threading.Event()
+
+    def stop() -> None:
+        deadline.set()
+        connection.interrupt()
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        return _read(connection.sql(sql, params=parameters or None), max_rows)
+    except duckdb.Error as error:
+        if deadline.is_set():
+            raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
+        raise FinderError(f"{type(error).__name__}: {first_line(error)}") from None
+    finally:
+        timer.cancel()
+
+
+def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:
+    assert relation is not None, "a SELECT always gives a relation"
+    table = relation.limit(max_rows + 1).to_arrow_table()
+    if table.num_rows > max_rows:
+        raise FinderError(f"truncated: more than {max_rows} rows", status="truncated", help="raise max_rows")
+    return table
+
+
+def first_line(error: Exception) -> str:
+    """Return what an engine's error says, without the picture of the query under it."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _functions(sql: str) -> set[str]:
+    """Return the names of all functions a SELECT calls, from DuckDB's own syntax tree."""
+    with duckdb.connect() as connection:
+        text = connection.execute("select json_serialize_sql(cast(? as varchar))", [sql]).fetchall()[0][0]
+    tree = json.loads(text)
+    if tree.get("error"):
+        raise Refused(f"not SQL that can be checked: {tree.get('error_message', 'unknown error')}")
+    return set(_walk(tree))
+
+
+def _walk(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        name = node.get("function_name")
+        if isinstance(name, str):
+            yield name.lower()
+        for value in node.values():
+            yield from _walk(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _walk(value)
