@@ -1,0 +1,10 @@
+"""Material: what is searched, and the snapshot that it is frozen into.
+
+``freeze`` turns a registry or a directory into a ``Snapshot``: Parquet tables and one DuckDB file with the
+same tables. Running SQL over a snapshot lives with the finders.
+"""
+
+from drysweep_pipeline.material.paths import resolve_path
+from drysweep_pipeline.material.snapshot import Snapshot, freeze
+
+__all__ = ["Snapshot", "freeze", "resolve_path"]

@@ -1,0 +1,140 @@
+"""What files a material has: path, size, time and SHA-256 of each, and what could not be looked at.
+
+Contents are hashed here and read again when they are frozen; ``read_bytes`` holds the two readings equal.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from drysweep_pipeline.errors import MaterialError
+from drysweep_pipeline.material.globs import is_ignored
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class File:
+    """A file of the material; ``path`` is relative, with forward slashes; no ``sha256`` where it may not be read."""
+
+    path: str
+    bytes: int
+    modified_at: datetime | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All that a material holds: its files by path, and (file, reason) for what cannot be searched."""
+
+    root: Path
+    files: tuple[File, ...]
+    unreadable: tuple[tuple[str, str], ...]
+
+    def dated(self, times: dict[str, datetime]) -> "Listing":
+        """Return the listing with modification times from elsewhere; a path without one has none."""
+        return replace(self, files=tuple(replace(file, modified_at=times.get(file.path)) for file in self.files))
+
+
+def list_files(root: Path, ignore: tuple[str, ...]) -> Listing:
+    """List a folder, sorted by path; links are named but not followed, ``.git`` and ignored paths left out."""
+    files: list[File] = []
+    unreadable: list[tuple[str, str]] = []
+    for path, reason in _walk(root, ignore):
+        if reason is None:
+            reason = _list_one(root, path, files)
+        if reason is not None:
+            unreadable.append((_shown(path), reason))
+    return Listing(root, tuple(sorted(files, key=lambda file: file.path)), tuple(sorted(unreadable)))
+
+
+def read_bytes(listing: Listing, file: File) -> bytes:
+    """Return the content of a listed file. Raises ``MaterialError`` if it is no longer what was listed."""
+    try:
+        with open(_open(listing.root / file.path), "rb") as stream:
+            content = stream.read()
+    except OSError as error:
+        raise MaterialError(f"cannot be read any more: {error.strerror}", file=listing.root / file.path) from error
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise MaterialError(
+            "changed while it was being frozen",
+            file=listing.root / file.path,
+            help="run again when nothing writes to the material",
+        )
+    return content
+
+
+def _walk(root: Path, ignore: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
+    """Yield (path, why it cannot be read) of everything below a folder, folders themselves excepted."""
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(root / folder) as found:
+                entries = list(found)
+        except OSError as error:
+            yield folder or ".", f"a folder that cannot be read: {error.strerror}"
+            continue
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name == ".git" or is_ignored(path, ignore, folder=is_folder):
+                continue
+            if is_folder:
+                folders.append(path)
+            else:
+                yield path, "a link, not followed" if entry.is_symlink() else None
+
+
+def _list_one(root: Path, path: str, files: list[File]) -> str | None:
+    """Add one file to ``files``; return why it cannot be read, or None."""
+    if not _is_text(path):
+        return "its name is not UTF-8"
+    try:
+        found = os.lstat(root / path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not stat.S_ISREG(found.st_mode):
+        return "not a regular file"
+    sha256, reason = _hashed(root / path)
+    files.append(File(path, found.st_size, _modified_at(found), sha256))
+    return reason
+
+
+def _hashed(path: Path) -> tuple[str | None, str | None]:
+    try:
+        with open(_open(path), "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest(), None
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return None, "no right to read it"
+        return None, f"cannot be read: {error.strerror}"
+
+
+def _open(path: Path) -> int:
+    return os.open(path, _FLAGS)
+
+
+def _modified_at(found: os.stat_result) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(microseconds=found.st_mtime_ns // 1000)
+    except OverflowError:
+        return None
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

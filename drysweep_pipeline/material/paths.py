@@ -1,0 +1,108 @@
+"""Where material lies: ``{env.NAME}`` and ``{as_of}`` in a declared path, and the directory of a date."""
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from drysweep_pipeline.errors import MaterialError
+
+AS_OF = "{as_of}"
+_ENV = re.compile(r"\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
+_DATE = r"\d{4}-\d{2}-\d{2}(?:T\d{6}Z)?|\d{8}T\d{6}Z"
+_FORMS = ("%Y-%m-%d", "%Y-%m-%dT%H%M%SZ", "%Y%m%dT%H%M%SZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a declared path leads: the path, and the name of the date that ``{as_of}`` picked, if it has one."""
+
+    path: Path
+    date: str | None
+
+
+def resolve_path(template: str, base: Path, as_of: datetime) -> Path:
+    """Return the path that a declaration means on a date; what it leads to need not exist.
+
+    ``base``: the folder of the declaring file. Raises ``MaterialError`` for an unset variable and where no date
+    at or before ``as_of`` is there.
+    """
+    return locate(template, base, as_of).path
+
+
+def locate(template: str, base: Path, as_of: datetime) -> Location:
+    """Return the path that a declaration means, with the date that ``{as_of}`` picked."""
+    parts = Path(base, _ENV.sub(_variable, template)).parts
+    dated = [number for number, part in enumerate(parts) if AS_OF in part]
+    if not dated:
+        return Location(_plain(Path(*parts)), None)
+    parent, rest = _plain(Path(*parts[: dated[0]])), parts[dated[0] :]
+    date = _newest(parent, rest[0], as_of)
+    return Location(_plain(parent.joinpath(*(part.replace(AS_OF, date) for part in rest))), date)
+
+
+def readable_folder(path: Path) -> Path:
+    """Return the path if it is a folder that can be read. Raises ``MaterialError`` saying what is wrong with it."""
+    if not path.exists():
+        raise MaterialError("there is no such folder", file=path, help=_nearest(path))
+    if not path.is_dir():
+        raise MaterialError("is a file, not a folder", file=path, help=f"did you mean {path.parent}?")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise MaterialError("may not be read", file=path, help="give this user the right to read it")
+    return path
+
+
+def _plain(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute()))
+
+
+def _variable(match: re.Match[str]) -> str:
+    value = os.environ.get(match[1])
+    if value is None:
+        raise MaterialError(
+            f"the variable {match[1]} is not set", key="path", help=f"set {match[1]} before the sweep runs"
+        )
+    return value
+
+
+def _nearest(path: Path) -> str:
+    there = next((parent for parent in path.parents if parent.exists()), path)
+    return f"the path goes as far as {there}; it is relative to the file that declares it"
+
+
+def _newest(parent: Path, segment: str, as_of: datetime) -> str:
+    """Return the newest date at or before ``as_of`` that has a folder; a bare date counts from its first moment."""
+    dates = _dates(parent, segment)
+    limit = as_of.replace(tzinfo=UTC) if as_of.tzinfo is None else as_of.astimezone(UTC)
+    reached = [(at, name) for at, name in dates if at <= limit]
+    if reached:
+        return max(reached)[1]
+    shown = ", ".join(name for _, name in dates) or "no folder named by a date, such as 2026-01-31"
+    raise MaterialError(
+        f"nothing is dated {limit:%Y-%m-%dT%H:%M:%SZ} or earlier", file=parent / segment, help=f"there is {shown}"
+    )
+
+
+def _dates(parent: Path, segment: str) -> list[tuple[datetime, str]]:
+    before, _, after = segment.partition(AS_OF)
+    name = re.compile(f"{re.escape(before)}({_DATE}){re.escape(after)}", re.ASCII)
+    matches = [match for entry in _folders(parent) if (match := name.fullmatch(entry))]
+    found = [(at, match[1]) for match in matches if (at := _instant(match[1])) is not None]
+    return sorted(found)
+
+
+def _folders(parent: Path) -> list[str]:
+    try:
+        return [entry.name for entry in readable_folder(parent).iterdir() if entry.is_dir()]
+    except OSError as error:
+        raise MaterialError(f"cannot be read: {error.strerror}", file=parent) from error
+
+
+def _instant(text: str) -> datetime | None:
+    for form in _FORMS:
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None

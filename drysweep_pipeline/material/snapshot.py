@@ -1,0 +1,205 @@
+"""Freezing material into a snapshot: Parquet tables and one DuckDB file with the same tables.
+
+A snapshot is named by a digest over what it was made from, so that the same material is frozen once. It is
+built beside its place and renamed into it; whoever finds a snapshot finds a whole one.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial
+from drysweep_pipeline.errors import IntegrityError, MaterialError
+from drysweep_pipeline.material.listing import File, Listing, list_files
+from drysweep_pipeline.material.paths import locate, readable_folder
+from drysweep_pipeline.material.registry import Registry, modified_times, service_rows
+from drysweep_pipeline.material.tables import write_tables
+
+FORMAT = "snapshot1"
+MANIFEST = "snapshot.json"
+DATABASE = "tables.duckdb"
+_STALE_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Frozen material: a folder of Parquet tables and ``tables.duckdb`` with the same tables."""
+
+    digest: str
+    """Hex SHA-256 over what the snapshot was made from; the folder's name."""
+    folder: Path
+    not_searched: int
+    """Rows of the table ``unreadable``: an unread file is counted, never silently clean."""
+
+    @property
+    def database(self) -> Path:
+        """The DuckDB file; open it read-only."""
+        return self.folder / DATABASE
+
+    def unreadable(self) -> list[tuple[str, str]]:
+        """Return (file, reason) of everything that was not searched, sorted."""
+        table = pq.read_table(self.folder / "unreadable.parquet")
+        return list(zip(table["file"].to_pylist(), table["reason"].to_pylist(), strict=True))
+
+    @classmethod
+    def open(cls, folder: Path) -> "Snapshot":
+        """Open a snapshot after checking every file's SHA-256.
+
+        Raises ``IntegrityError`` where the folder is not a whole snapshot.
+        """
+        manifest = _manifest(folder)
+        try:
+            for name, recorded in manifest["files"].items():
+                _check(folder / name, recorded["sha256"])
+            return cls(manifest["digest"], folder, int(manifest["files"]["unreadable.parquet"]["rows"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise IntegrityError("is not a snapshot's manifest", file=folder / MANIFEST) from error
+
+
+def freeze(material: RegistryMaterial | FilesMaterial, base: Path, as_of: datetime, snapshots: Path) -> Snapshot:
+    """Freeze material as it is now into ``snapshots/<digest>``, or return the snapshot that is there already.
+
+    ``base``: the folder of the declaring file. ``as_of`` picks dated material. Files that cannot be searched are
+    listed in the snapshot, with the reason. Raises ``MaterialError`` where the material cannot be reached, is
+    empty, or moves while it is read.
+    """
+    where = locate(material.path, base, as_of)
+    listing = list_files(readable_folder(where.path), material.ignore)
+    registry = None
+    if isinstance(material, RegistryMaterial):
+        registry = Registry.of(material.map)
+        if material.map.modified is not None:
+            listing = listing.dated(modified_times(material.map.modified, where, listing))
+    _refuse_empty(material, listing, registry)
+    folder = snapshots / digest(material, listing)
+    with contextlib.suppress(IntegrityError):
+        return Snapshot.open(folder)
+    return _built(folder, listing, registry, material.max_bytes)
+
+
+def digest(material: RegistryMaterial | FilesMaterial, listing: Listing) -> str:
+    """Return the hex digest of what a snapshot is made from: files, their times, and how they are read."""
+    how = material.model_dump(mode="json", exclude={"path", "allow_empty"})
+    files = [[file.path, file.sha256, _iso(file)] for file in listing.files]
+    text = json.dumps([FORMAT, how, files, listing.unreadable], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _iso(file: File) -> str | None:
+    return file.modified_at.isoformat() if file.modified_at is not None else None
+
+
+def _refuse_empty(material: RegistryMaterial | FilesMaterial, listing: Listing, registry: Registry | None) -> None:
+    found = service_rows(registry, listing) if registry is not None else listing.files
+    if found or material.allow_empty:
+        return
+    what = f"no service: no file matches {registry.services!r}" if registry is not None else "no file"
+    raise MaterialError(f"holds {what}", file=listing.root, help="say allow_empty: true if that is as it should be")
+
+
+def _built(folder: Path, listing: Listing, registry: Registry | None, max_bytes: int) -> Snapshot:
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _drop_stale(folder.parent)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name[:16]}.", dir=folder.parent) as place:
+            building = Path(place, folder.name)
+            building.mkdir(mode=0o700)
+            rows = write_tables(building, listing, registry, max_bytes)
+            _write_database(building, list(rows))
+            _write_manifest(building, folder.name, rows)
+            _put(building, folder)
+    except (OSError, duckdb.Error) as error:
+        raise MaterialError(f"the snapshot cannot be written: {error}", file=folder.parent) from error
+    return Snapshot.open(folder)
+
+
+def _drop_stale(snapshots: Path) -> None:
+    """Remove what a killed process left half-built a day ago or earlier."""
+    for left in snapshots.glob(".*.*"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - _STALE_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _write_database(folder: Path, tables: list[str]) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("set timezone = 'UTC'")
+        # A literal, since DuckDB 1.5 binds no parameter here.
+        path = str(folder / DATABASE).replace("'", "''")
+        connection.execute(f"attach '{path}' as snapshot (storage_version 'v1.5.0')")
+        for name in tables:
+            source = str(folder / f"{name}.parquet")
+            connection.execute(f"create table snapshot.{name} as select * from read_parquet(?)", [source])
+        connection.execute("detach snapshot")
+
+
+def _write_manifest(folder: Path, name: str, rows: dict[str, int]) -> None:
+    files = {
+        path.name: {"rows": rows.get(path.stem), "bytes": path.stat().st_size, "sha256": _sha256(path)}
+        for path in sorted(folder.iterdir())
+    }
+    text = json.dumps({"format": FORMAT, "digest": name, "files": files}, indent=2)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    for path in folder.iterdir():
+        path.chmod(0o600)
+        _sync(path)
+    _sync(folder)
+
+
+def _put(building: Path, folder: Path) -> None:
+    """Rename a finished snapshot into place; a whole one that came first stays, a broken one makes way."""
+    try:
+        building.rename(folder)
+    except OSError:
+        with contextlib.suppress(IntegrityError):
+            Snapshot.open(folder)
+            return
+        with contextlib.suppress(FileNotFoundError):
+            folder.rename(building.with_name("broken"))
+        building.rename(folder)
+    _sync(folder.parent)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise IntegrityError(f"is not a whole snapshot: {error}", file=folder) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise IntegrityError(f"is not a snapshot of the format {FORMAT}", file=folder)
+    if manifest.get("digest") != folder.name:
+        raise IntegrityError(f"holds the snapshot {manifest.get('digest')}", file=folder)
+    return manifest
+
+
+def _check(path: Path, sha256: str) -> None:
+    try:
+        found = _sha256(path)
+    except OSError as error:
+        raise IntegrityError(f"cannot be read: {error.strerror}", file=path) from error
+    if found != sha256:
+        raise IntegrityError("is not what was recorded", file=path, help="remove the snapshot and freeze again")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
