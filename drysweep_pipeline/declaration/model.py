@@ -4,20 +4,54 @@ Pydantic, because this is the edge; every model is frozen and refuses keys it do
 line numbers and nearest keys live in ``declaration.reading``.
 """
 
+import re
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, field_validator
+from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline.values import SWEEP_NAME, Rule, Severity, Verdict
 
 Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
 Scalar = StrictBool | StrictInt | StrictFloat | str
 
+# What a finder may not report cannot tell one finding from another.
+NOT_REPORTED = frozenset({"fingerprint", "verdict", "state", "strategy", "round"})
+# Minute, hour, day of the month, month, day of the week; Dagster has the last word on the rest of the syntax.
+_CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
+
+
+def not_allowed(what: str, help: str | None = None, at: tuple[str | int, ...] = ()) -> PydanticCustomError:
+    """Return the error of a validator; ``at`` leads from the validated value to the part that is wrong."""
+    # As data and not as a template, because what people wrote may hold braces.
+    return PydanticCustomError("not_allowed", "{what}", {"what": what, "help": help, "at": at})
+
+
+def _first_repeated(words: list[str]) -> int | None:
+    return next((index for index, word in enumerate(words) if word in words[:index]), None)
+
+
+def _can_identify(fields: tuple[str, ...]) -> tuple[str, ...]:
+    repeated = _first_repeated(list(fields))
+    if repeated is not None:
+        raise not_allowed(f"the field {fields[repeated]!r} is named twice", at=(repeated,))
+    for index, name in enumerate(fields):
+        if name in NOT_REPORTED:
+            raise not_allowed(f"no finder reports {name!r}, so it cannot be part of a fingerprint", at=(index,))
+    return fields
+
+
+IdentityFields = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1), AfterValidator(_can_identify)
+]
+
 
 class Part(BaseModel):
     """Base of all parts of a declaration: immutable, and closed to unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Query(Part):
@@ -141,16 +175,23 @@ AnyMaterial = Annotated[RegistryMaterial | FilesMaterial | ScriptedMaterial, Fie
 class Fingerprint(Part):
     """The fields that make a finding the same finding, in this order."""
 
-    fields: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    fields: IdentityFields
 
 
 class Convergence(Part):
     """When a search has gone quiet: the rule, K, and what must have been tried."""
 
     rule: Rule = Rule.DRY
-    k: StrictInt = Field(default=2, ge=2)
+    k: StrictInt = Field(default=2, json_schema_extra={"minimum": 2})
     blocking: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
     cover: Literal["none", "all_angles"] = "none"
+
+    @field_validator("k")
+    @classmethod
+    def _is_more_than_one(cls, k: int) -> int:
+        if k < 2:
+            raise not_allowed(f"convergence.k must be 2 or more, got {k}", "a single quiet round is noise")
+        return k
 
 
 class Budget(Part):
@@ -171,6 +212,29 @@ class Schedule(Part):
     timezone: str = "UTC"
     if_waiting: Literal["skip", "queue", "supersede"] = "skip"
 
+    @field_validator("cron")
+    @classmethod
+    def _has_five_fields(cls, cron: str) -> str:
+        parts = cron.split()
+        if len(parts) != len(_CRON_LIMITS) or not all(_CRON_FIELD.fullmatch(part) for part in parts):
+            raise not_allowed(f"{cron!r} is not a cron schedule", 'five fields are expected, such as "0 6 * * *"')
+        for part, (low, high) in zip(parts, _CRON_LIMITS, strict=True):
+            # The number after a slash is a step, the one after # a week; neither is a time.
+            numbers = [int(number) for number in re.findall(r"(?<![0-9/#])[0-9]+", part)]
+            if any(not low <= number <= high for number in numbers):
+                raise not_allowed(f"{part!r} is not between {low} and {high} in the cron schedule {cron!r}")
+        return cron
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (KeyError, ValueError, OSError):
+            help = "names are those of the IANA database, such as Europe/Berlin"
+            raise not_allowed(f"there is no time zone {timezone!r}", help) from None
+        return timezone
+
 
 class Sweep(Part):
     """A declared search."""
@@ -187,6 +251,16 @@ class Sweep(Part):
     turns: Literal["auto", "manual"] = "auto"
     schedule: Schedule | None = None
 
+    @field_validator("strategies")
+    @classmethod
+    def _have_names_of_their_own(cls, strategies: tuple[AnyStrategy, ...]) -> tuple[AnyStrategy, ...]:
+        names = [strategy.name for strategy in strategies]
+        repeated = _first_repeated(names)
+        if repeated is not None:
+            first = names.index(names[repeated])
+            raise not_allowed(f"strategies[{first}] is named {names[repeated]!r} as well", at=(repeated, "name"))
+        return strategies
+
     @property
     def on_exceeded(self) -> str:
         """What a ceiling does: a dry search stops, a clean one asks, unless declared otherwise."""
@@ -197,5 +271,3 @@ class Sweep(Part):
     def asked(self, round: int) -> tuple[AnyStrategy, ...]:
         """Return the strategies that take part in a round, in declared order."""
         return tuple(strategy for strategy in self.strategies if strategy.asked(round))
-
-

@@ -1,0 +1,168 @@
+"""Campaigns, rounds, strategy runs and events in the ledger: what happened, in the order it happened."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from drysweep_pipeline.convergence import Standing
+from drysweep_pipeline.landing import Manifest
+from drysweep_pipeline.ledger.intake import Counts
+from drysweep_pipeline.ledger.store import Ledger
+from drysweep_pipeline.values import Event, Outcome, Rule
+
+_CAMPAIGN = "select seq, epoch_us(as_of) from campaigns where campaign = ?"
+_ADD_CAMPAIGN = """
+    insert into campaigns
+    values (?, ?, cast(? as timestamptz), ?, ?, ?, cast(? as timestamptz), 'running', null, 0, 0, 0, null)
+"""
+_STAND = """
+    update campaigns
+    set outcome = ?, reason = ?, rounds = ?, quiet = ?, repeats = ?, ended_at = cast(? as timestamptz)
+    where campaign = ?
+"""
+_ROUND = """
+    select judged, outcome, fresh, reopened, complete, rows, distinct_findings
+    from rounds
+    where campaign = ? and round = ?
+"""
+_ADD_ROUND = """
+    insert into rounds (
+        campaign, round, snapshot, not_searched, complete, rows, distinct_findings, fresh, reopened, taken_at, judged
+    ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, cast(? as timestamptz), false)
+"""
+_ADD_RUN = "insert into strategy_runs values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DECIDE = """
+    update rounds
+    set blocking = ?, quiet = ?, repeat = ?, calls = ?, tokens = ?, cost_usd = ?, seconds = ?, tripped = ?,
+        outcome = ?, reason = ?, quiet_in_a_row = ?, decided_at = cast(? as timestamptz)
+    where campaign = ? and round = ?
+"""
+_ADD_EVENT = """
+    insert into events
+    select (select coalesce(max(seq), 0) + 1 from events), cast(? as timestamptz), ?, ?, cast(? as integer),
+        cast(? as uuid), ?, ?, ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """A campaign's place in the order."""
+
+    seq: int
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """How far a round has come, and what it brought; ``outcome`` is None until it is decided."""
+
+    judged: bool
+    outcome: Outcome | None
+    fresh: int
+    reopened: int
+    complete: bool
+    rows: int
+    distinct: int
+
+
+def campaign_row(ledger: Ledger, campaign: str) -> CampaignRow | None:
+    """Return a campaign's row, or None where the ledger does not know it."""
+    rows = ledger.connection.execute(_CAMPAIGN, [campaign]).fetchall()
+    if not rows:
+        return None
+    seq, microseconds = rows[0]
+    return CampaignRow(seq, datetime.fromtimestamp(microseconds / 1_000_000, UTC))
+
+
+def record_campaign(
+    ledger: Ledger,
+    campaign: str,
+    seq: int,
+    as_of: datetime,
+    rule: Rule,
+    k: int,
+    declaration: str,
+    started_at: datetime,
+) -> None:
+    """Record a campaign once; a second time changes nothing."""
+    if campaign_row(ledger, campaign) is None:
+        ledger.connection.execute(_ADD_CAMPAIGN, [campaign, seq, as_of, rule.value, k, declaration, started_at])
+
+
+def record_standing(ledger: Ledger, campaign: str, standing: Standing, at: datetime) -> None:
+    """Record where a campaign stands now; the rounds' own decisions stay as they were."""
+    ended = None if standing.outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION) else at
+    values: list[object] = [standing.outcome.value, standing.reason, standing.rounds, standing.quiet]
+    ledger.connection.execute(_STAND, [*values, standing.repeats, ended, campaign])
+
+
+def round_row(ledger: Ledger, campaign: str, round: int) -> RoundRow | None:
+    """Return a round's row, or None where it was not taken in yet."""
+    rows = ledger.connection.execute(_ROUND, [campaign, round]).fetchall()
+    if not rows:
+        return None
+    judged, outcome, *counts = rows[0]
+    return RoundRow(judged, Outcome(outcome) if outcome else None, *counts)
+
+
+def record_round(
+    ledger: Ledger, manifest: Manifest, counts: Counts, reopened: int, complete: bool, at: datetime
+) -> None:
+    """Record a round as taken in, with a row for every attempt of every strategy."""
+    key = (manifest.campaign, manifest.round)
+    ledger.connection.execute(
+        _ADD_ROUND,
+        [
+            *key,
+            manifest.snapshot,
+            manifest.not_searched,
+            complete,
+            counts.rows,
+            counts.distinct,
+            counts.fresh,
+            reopened,
+            at,
+        ],
+    )
+    for run in manifest.runs:
+        angle = json.dumps(run.angle, ensure_ascii=False, sort_keys=True)
+        for number, attempt in enumerate(run.attempts, start=1):
+            rows = run.file.rows if run.file and number == len(run.attempts) else 0
+            usage = (attempt.usage.calls, attempt.usage.tokens, attempt.usage.cost_usd)
+            ledger.connection.execute(
+                _ADD_RUN,
+                [
+                    *key,
+                    run.strategy,
+                    attempt.attempt,
+                    attempt.status,
+                    attempt.reason,
+                    angle,
+                    rows,
+                    attempt.seconds,
+                    *usage,
+                ],
+            )
+
+
+def mark_judged(ledger: Ledger, campaign: str, round: int) -> None:
+    """Record that the round's judging was done, so that it is not done again."""
+    ledger.connection.execute("update rounds set judged = true where campaign = ? and round = ?", [campaign, round])
+
+
+def record_decision(ledger: Ledger, campaign: str, round: int, decision: Sequence[object]) -> None:
+    """Record what was decided of a round; ``decision`` is in the order of the columns from ``blocking`` on."""
+    ledger.connection.execute(_DECIDE, [*decision, campaign, round])
+
+
+def log(ledger: Ledger, campaign: str, at: datetime, events: Sequence[Event]) -> None:
+    """Append events, in this order."""
+    for event in events:
+        values: list[object] = [at, event.name, campaign, event.round, _uuid(event.fp)]
+        ledger.connection.execute(_ADD_EVENT, [*values, event.actor, event.reason, event.evidence])
+
+
+def _uuid(text: str | None) -> UUID | None:
+    return UUID(text) if text else None

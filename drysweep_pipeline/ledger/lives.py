@@ -1,0 +1,146 @@
+"""Verdicts and states of findings in the ledger: what the judge said last, and where people moved them.
+
+Both are append-only; the newest row of a finding counts. Which moves are allowed is ``lifecycle``'s business.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from drysweep_pipeline.judges.question import Ruling
+from drysweep_pipeline.ledger.store import Ledger
+from drysweep_pipeline.values import Place, State, Verdict
+
+_TO_JUDGE = """
+    with undecided as (
+        select fp from current_verdicts where verdict = 'undecided'
+    ), mine as (
+        select fp, max(round) as round
+        from sightings
+        where campaign = $campaign and (round = $round or fp in (select fp from undecided))
+        group by fp
+    )
+    select mine.fp, mine.round
+    from mine
+    left join current_verdicts v using (fp)
+    where v.verdict is null or v.verdict = 'undecided'
+"""
+_ADD_VERDICTS = """
+    insert into verdicts
+    select
+        cast(fp as uuid), ?, cast(? as integer), ?, verdict, reason, calls,
+        (select coalesce(max(ord), 0) from verdicts) + row_number() over (order by fp)
+    from given
+"""
+_REOPENED = """
+    select life.fp
+    from current_lives life
+    semi join sightings seen on seen.fp = life.fp and seen.campaign = $campaign and seen.round = $round
+    where life.state = 'fixed' and (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
+    order by life.fp
+"""
+_EXPIRED = "select fp from current_lives where state = 'accepted_risk' and expires < cast(? as date) order by fp"
+_ADD_LIFE = """
+    insert into lives
+    select ?, ?, cast(? as timestamptz), cast(? as integer), cast(? as integer), ?, cast(? as date),
+        (select coalesce(max(ord), 0) + 1 from lives)
+"""
+_STANDING = """
+    select coalesce(v.verdict, 'none'), coalesce(l.state, 'open')
+    from (select cast(? as uuid) as fp)
+    left join current_verdicts v using (fp)
+    left join current_lives l using (fp)
+"""
+_UNSETTLED = """
+    with raised as (
+        select
+            fp,
+            min(case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end) as worst
+        from read_parquet(?)
+        group by fp
+    )
+    select count(*)
+    from raised
+    left join current_verdicts v using (fp)
+    left join current_lives l using (fp)
+    where
+        raised.worst in (select unnest(cast(? as integer[])))
+        and coalesce(l.state, 'open') <> all (cast(? as varchar[]))
+        and coalesce(v.verdict, 'none') <> 'rejected'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A finding that waits for a verdict, and the round of this campaign whose files hold its newest payload."""
+
+    fp: UUID
+    round: int
+
+
+def to_judge(ledger: Ledger, campaign: str, round: int) -> list[Pending]:
+    """Return the findings of a campaign, sighted in this round or still undecided, that have no verdict."""
+    rows = ledger.connection.execute(_TO_JUDGE, {"campaign": campaign, "round": round}).fetchall()
+    return [Pending(fp, at) for fp, at in rows]
+
+
+def record_verdicts(
+    ledger: Ledger, campaign: str, round: int, judge: str, rulings: Sequence[tuple[Ruling, int]]
+) -> None:
+    """Append what a judge said, with the calls each ruling took."""
+    table = pa.table(
+        {
+            "fp": pa.array([str(ruling.fp) for ruling, _ in rulings], pa.string()),
+            "verdict": pa.array([ruling.verdict.value for ruling, _ in rulings], pa.string()),
+            "reason": pa.array([ruling.reason for ruling, _ in rulings], pa.string()),
+            "calls": pa.array([calls for _, calls in rulings], pa.int32()),
+        }
+    )
+    ledger.connection.register("given", table)
+    try:
+        ledger.connection.execute(_ADD_VERDICTS, [campaign, round, judge])
+    finally:
+        ledger.connection.unregister("given")
+
+
+def standing_of(ledger: Ledger, fp: UUID) -> tuple[Verdict, State]:
+    """Return the verdict and the state of one finding."""
+    verdict, state = ledger.connection.execute(_STANDING, [str(fp)]).fetchall()[0]
+    return Verdict(verdict), State(state)
+
+
+def record_life(
+    ledger: Ledger, fp: UUID, state: State, at: Place, *, scope: str | None = None, expires: date | None = None
+) -> None:
+    """Append a finding's new state, with the place in the order where it took it."""
+    values: list[Any] = [fp, state.value, at.as_of, at.seq, at.round, scope, expires]
+    ledger.connection.execute(_ADD_LIFE, values)
+
+
+def sighted_after_fix(ledger: Ledger, campaign: str, place: Place, snapshot_round: int) -> list[UUID]:
+    """Return fixed findings that this round sighted on a snapshot taken after their fix (R10)."""
+    parameters = {
+        "campaign": campaign,
+        "round": place.round,
+        "as_of": place.as_of,
+        "seq": place.seq,
+        "snapshot": snapshot_round,
+    }
+    return [row[0] for row in ledger.connection.execute(_REOPENED, parameters).fetchall()]
+
+
+def expired_by(ledger: Ledger, as_of: datetime) -> list[UUID]:
+    """Return findings whose accepted risk has run out; the last day still counts."""
+    return [row[0] for row in ledger.connection.execute(_EXPIRED, [as_of.date()]).fetchall()]
+
+
+def unsettled(ledger: Ledger, files: Iterable[str], ranks: list[int], settled: list[str]) -> int:
+    """Count the findings raised in verified files at a blocking severity that nothing settles (R3, clean rule)."""
+    paths = list(files)
+    if not paths:
+        return 0
+    return int(ledger.connection.execute(_UNSETTLED, [paths, ranks, settled]).fetchall()[0][0])

@@ -1,0 +1,87 @@
+"""Opening the ledger: one writer at a time, waited for within bounds, and named when it does not let go."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import filelock
+import stamina
+
+from drysweep_pipeline.errors import Busy, IntegrityError
+from drysweep_pipeline.ledger.schema import migrate
+from drysweep_pipeline.sandbox import first_line
+
+# 1.5 and 2.0 both open files of this version; either may be installed.
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.5.0",
+    "preserve_insertion_order": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """An open ledger; ``connection`` is for the modules of this package."""
+
+    path: Path
+    connection: duckdb.DuckDBPyConnection
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do all of a block or nothing of it."""
+        self.connection.begin()
+        try:
+            yield
+        except BaseException:
+            self.connection.rollback()
+            raise
+        self.connection.commit()
+
+
+@contextmanager
+def open_ledger(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
+    """Yield the ledger for writing. Raises ``Busy``, naming who holds it, after ``wait_seconds``."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # DuckDB's lock keeps processes apart; this one also keeps the threads of one process apart.
+    lock = filelock.FileLock(path.with_suffix(".lock"), timeout=wait_seconds)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise Busy(f"the ledger is being written since {wait_seconds:g} s", file=path, help="try again later") from None
+    try:
+        connection = _connect(path, wait_seconds)
+        try:
+            connection.execute("set TimeZone = 'UTC'")
+            connection.execute("set enable_progress_bar = false")
+            migrate(connection, str(path))
+            yield Ledger(path, connection)
+        finally:
+            connection.close()
+    finally:
+        lock.release()
+
+
+def _connect(path: Path, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+    """Open the file, waiting for a foreign reader to let go. Raises ``Busy`` or ``IntegrityError``."""
+    try:
+        for attempt in stamina.retry_context(
+            on=_held_elsewhere, attempts=None, timeout=wait_seconds, wait_initial=0.05, wait_max=2.0
+        ):
+            with attempt:
+                return duckdb.connect(str(path), config=_CONFIG)
+    except duckdb.Error as error:
+        if _held_elsewhere(error):
+            raise Busy(
+                f"another program holds the ledger: {first_line(error)}",
+                file=path,
+                help="close it there; to query, use `drysweep sql`, which reads the published history",
+            ) from None
+        raise IntegrityError(f"the ledger cannot be opened: {first_line(error)}", file=path) from None
+    raise AssertionError("unreachable: the retry returns or raises")
+
+
+def _held_elsewhere(error: Exception) -> bool:
+    return isinstance(error, duckdb.IOException) and "lock" in str(error).lower()
