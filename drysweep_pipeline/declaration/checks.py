@@ -1,0 +1,149 @@
+"""What is allowed in a declared sweep and still unwise, and what is wrong with its SQL.
+
+Reading refuses what cannot be taken as written; these checks come after it, for ``validate`` and for the start of a
+campaign. No material is opened and no finder is run.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from drysweep_pipeline.declaration.model import NoJudge, Query, SqlJudge, SqlStrategy, Strategy, Sweep
+from drysweep_pipeline.declaration.reading import Declaration, read_declaration
+from drysweep_pipeline.declaration.refusals import Written, did_you_mean
+from drysweep_pipeline.declaration.yaml_reader import Document, Keys, read_yaml
+from drysweep_pipeline.errors import DeclarationError, Refused
+
+# Bound in every query of a strategy, whatever its angle.
+ALWAYS_BOUND = frozenset({"seed", "round"})
+
+
+def warnings(declaration: Declaration) -> list[str]:
+    """Return what is allowed and still unwise in a sweep, a sentence each; an empty list where nothing is."""
+    sweep = declaration.sweep
+    return list(chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), _ceilings(sweep)))
+
+
+def sql_problems(declaration: Declaration) -> list[DeclarationError]:
+    """Return what is wrong with the SQL of a sweep: each text is one SELECT, and each angle binds its ``$names``."""
+    written = Written(declaration.path, None, Sweep, _document(declaration))
+    found: list[DeclarationError] = []
+    for index, strategy in enumerate(declaration.sweep.strategies):
+        if isinstance(strategy, SqlStrategy):
+            found += _strategy_problems(written, ("strategies", index), strategy)
+    if isinstance(declaration.sweep.judge, SqlJudge):
+        found += _judge_problems(written, declaration.sweep.judge)
+    return found
+
+
+def _variation(sweep: Sweep) -> Iterator[str]:
+    fixed = [strategy.name for strategy in sweep.strategies if not _varies(strategy)]
+    if len(fixed) == len(sweep.strategies):
+        yield (
+            "Nothing varies in this sweep: every round repeats the first, so quiet rounds prove little (R15); "
+            "give a strategy two angles, or use $seed in its query."
+        )
+        return
+    for name in fixed:
+        yield f"Nothing varies in the strategy {name!r}: it has fewer than two angles and does not use $seed (R15)."
+
+
+def _varies(strategy: Strategy) -> bool:
+    """Tell whether two rounds of a strategy may differ; a script is taken at its word."""
+    distinct = {tuple(sorted((name, repr(value)) for name, value in angle.items())) for angle in strategy.angles}
+    if len(distinct) > 1 or not isinstance(strategy, SqlStrategy):
+        return True
+    return bool(_names(strategy.query) & ALWAYS_BOUND)
+
+
+def _unused(sweep: Sweep) -> Iterator[str]:
+    for strategy in sweep.strategies:
+        if isinstance(strategy, SqlStrategy):
+            bound = {name for angle in strategy.angles for name in angle}
+            for name in sorted(bound - _names(strategy.query)) if _is_sql(strategy.query) else ():
+                yield f"The angles of {strategy.name!r} bind ${name}, which {strategy.query.file} does not use."
+
+
+def _blind_spots(sweep: Sweep) -> Iterator[str]:
+    if len(sweep.strategies) == 1:
+        yield "There is one strategy only: what it is blind to is never found, however many rounds are quiet."
+    if len(sweep.fingerprint.fields) == 1:
+        name = sweep.fingerprint.fields[0]
+        yield f"The fingerprint is {name!r} alone: distinct failures of one {name} merge into one finding."
+    if isinstance(sweep.judge, NoJudge):
+        yield "Nobody judges: every finding stays unjudged, false alarms included."
+
+
+def _ceilings(sweep: Sweep) -> Iterator[str]:
+    k, rounds, calls = sweep.convergence.k, sweep.budget.rounds, sweep.budget.calls
+    if k > rounds:
+        yield f"K is {k} and the ceiling is {rounds} rounds: this sweep cannot converge."
+    elif k * len(sweep.strategies) > calls:
+        yield f"{k} quiet rounds take {k * len(sweep.strategies)} calls and the ceiling is {calls}: it cannot converge."
+    if sweep.convergence.cover == "all_angles":
+        for strategy in sweep.strategies:
+            if len(strategy.angles) > rounds:
+                many = len(strategy.angles)
+                yield f"{strategy.name!r} has {many} angles, more than the ceiling of {rounds} rounds can cover."
+
+
+def _strategy_problems(written: Written, keys: Keys, strategy: SqlStrategy) -> Iterator[DeclarationError]:
+    try:
+        wanted = _checked(strategy.query) - ALWAYS_BOUND
+    except Refused as error:
+        yield _not_a_select(written, keys, strategy.query, error)
+        return
+    if wanted and not strategy.angles:
+        names = ", ".join(f"${name}" for name in sorted(wanted))
+        yield written.refusal(
+            (*keys, "angles"), f"{strategy.query.file} uses {names} and no angle binds it", "declare angles"
+        )
+    for index, angle in enumerate(strategy.angles):
+        for name in sorted(wanted - set(angle)):
+            what = f"does not bind ${name}, which {strategy.query.file} uses"
+            yield written.refusal((*keys, "angles", index), what, did_you_mean(name, [*angle, *sorted(ALWAYS_BOUND)]))
+
+
+def _judge_problems(written: Written, judge: SqlJudge) -> Iterator[DeclarationError]:
+    try:
+        wanted = _checked(judge.query)
+    except Refused as error:
+        yield _not_a_select(written, ("judge",), judge.query, error)
+        return
+    if wanted:
+        names = ", ".join(f"${name}" for name in sorted(wanted))
+        what = f"{judge.query.file} uses {names}, and nothing is bound for a judge"
+        yield written.refusal(("judge", "query", "file"), what, "a judge reads the table findings")
+
+
+def _not_a_select(written: Written, keys: Keys, query: Query, error: Refused) -> DeclarationError:
+    return written.refusal((*keys, "query", "file"), f"{query.file}: {error.what}", error.help)
+
+
+def _checked(query: Query) -> frozenset[str]:
+    """Return the ``$names`` of a query. Raises ``Refused`` where it is not one SELECT over tables."""
+    # Here and not above, so that reading a declaration does not load DuckDB.
+    from drysweep_pipeline import sandbox
+
+    return sandbox.check_query(query.text)
+
+
+def _is_sql(query: Query) -> bool:
+    try:
+        _checked(query)
+    except Refused:
+        return False
+    return True
+
+
+def _names(query: Query) -> frozenset[str]:
+    return _checked(query) if _is_sql(query) else frozenset()
+
+
+def _document(declaration: Declaration) -> Document | None:
+    """Return the lines of a declaration, None where its file is gone or says something else by now."""
+    try:
+        if read_declaration(declaration.path).digest != declaration.digest:
+            return None
+        return read_yaml(declaration.path).under("attributes")
+    except DeclarationError:
+        return None

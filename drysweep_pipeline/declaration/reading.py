@@ -1,0 +1,269 @@
+"""Sweeps read from their files: found by name, checked, their SQL brought in, frozen and thawed.
+
+What may stand in a sweep is ``declaration.model``; YAML itself is ``declaration.yaml_reader``. Nothing here opens
+the material, so an unset ``{env.NAME}`` refuses a run and not the reading.
+"""
+
+import copy
+import difflib
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from drysweep_pipeline.declaration.model import Sweep
+from drysweep_pipeline.declaration.refusals import (
+    Problem,
+    Written,
+    did_you_mean,
+    first_of,
+    in_file_order,
+    problems,
+    shown,
+)
+from drysweep_pipeline.declaration.yaml_reader import MAX_BYTES, Document, Keys, read_yaml
+from drysweep_pipeline.errors import DeclarationError, IntegrityError, NotFound
+
+TYPE = "drysweep_pipeline.Sweep"
+# What else Dagster lets stand beside them in a defs.yaml; it is Dagster's to read.
+_DAGSTERS_KEYS = ("template_vars_module", "requirements", "post_processing")
+_FILE_KEYS = ("type", "attributes", *_DAGSTERS_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A sweep as it was declared: every query's text filled in, the file it came from, and its digest.
+
+    ``digest``: SHA-256, in hex, of the sweep as canonical JSON, the texts of its queries included.
+    """
+
+    sweep: Sweep
+    path: Path
+    digest: str
+
+    @property
+    def base(self) -> Path:
+        """The folder that the paths in the sweep are relative to."""
+        return self.path.parent
+
+
+def read_declaration(path: Path) -> Declaration:
+    """Read the sweep that a YAML file declares.
+
+    Raises ``DeclarationError`` for the first wrong thing in the file, saying how many more there are.
+    """
+    document = _attributes(path)
+    return declaration_from(document.data, path, document)
+
+
+def declaration_from(data: dict[str, Any], path: Path, document: Document | None = None) -> Declaration:
+    """Read a sweep from the mapping under ``attributes``; ``document``, where given, knows the lines of it.
+
+    Raises ``DeclarationError`` as ``read_declaration`` does.
+    """
+    sweep, refusals = _examined(data, path, document)
+    if sweep is None:
+        raise first_of(refusals)
+    return Declaration(sweep, path, _digest(_plain(sweep)))
+
+
+def errors(path: Path) -> list[DeclarationError]:
+    """Return everything that is wrong in a file, in its order; an empty list where nothing is."""
+    try:
+        document = _attributes(path)
+    except DeclarationError as error:
+        return [error]
+    return _examined(document.data, path, document)[1]
+
+
+def find_sweeps(root: Path) -> dict[str, Path]:
+    """Return the sweeps that a project declares, by name: every ``assets/sweeps/*/defs.yaml`` of their type.
+
+    A file that cannot be read goes by the name of its folder, so that reading it says what is wrong.
+    Raises ``DeclarationError`` where two files declare one name.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(root.glob("assets/sweeps/*/defs.yaml")):
+        name = _declared_name(path)
+        if name is None:
+            continue
+        if name in found:
+            help = f"the other one is {found[name]}"
+            raise DeclarationError(f"a sweep {name!r} is declared twice", file=path, key="name", help=help)
+        found[name] = path
+    return found
+
+
+def resolve_sweep(name_or_path: str, root: Path) -> Path:
+    """Return the file of a sweep, given its name in the project at ``root``, its file, or the folder of its defs.yaml.
+
+    Raises ``NotFound``, naming the nearest there is.
+    """
+    known = find_sweeps(root)
+    if name_or_path in known:
+        return known[name_or_path]
+    path = Path(name_or_path)
+    if path.is_dir() and (path / "defs.yaml").is_file():
+        path = path / "defs.yaml"
+    if path.is_file():
+        return path
+    near = difflib.get_close_matches(name_or_path, known, n=5, cutoff=0.5)
+    raise NotFound("sweep", name_or_path, near or list(known))
+
+
+def freeze_json(declaration: Declaration) -> str:
+    """Return a declaration as JSON that ``thaw_json`` reads, whatever becomes of its files."""
+    frozen = {"path": str(declaration.path), "digest": declaration.digest, "sweep": _plain(declaration.sweep)}
+    return _canonical(frozen)
+
+
+def thaw_json(text: str) -> Declaration:
+    """Return the declaration that ``freeze_json`` wrote.
+
+    The digest is that of the frozen text, so that it stays what it was when later versions add keys.
+    Raises ``IntegrityError`` where the text is not what was frozen.
+    """
+    try:
+        frozen = json.loads(text)
+        recorded, path = frozen["digest"], Path(frozen["path"])
+        if _digest(frozen["sweep"]) != recorded:
+            raise IntegrityError("a frozen declaration does not agree with its digest", file=path)
+        return Declaration(Sweep.model_validate(frozen["sweep"]), path, recorded)
+    except (ValueError, KeyError, TypeError) as error:
+        raise IntegrityError(f"a frozen declaration cannot be read: {error}") from error
+
+
+def _plain(sweep: Sweep) -> dict[str, Any]:
+    return sweep.model_dump(mode="json")
+
+
+def _canonical(plain: dict[str, Any]) -> str:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(plain: dict[str, Any]) -> str:
+    return hashlib.sha256(_canonical(plain).encode()).hexdigest()
+
+
+def _attributes(path: Path) -> Document:
+    """Return what stands under ``attributes``. Raises ``DeclarationError`` where the file is not one of a sweep."""
+    document = read_yaml(path, within="attributes")
+    written = Written(path, document.data, None, document)
+    if not isinstance(document.data, dict):
+        raise written.refusal((), f"expected 'type' and 'attributes', got {shown(document.data)}")
+    for key in document.data:
+        if key not in _FILE_KEYS:
+            help = _below_attributes(key) or did_you_mean(key, _FILE_KEYS)
+            raise written.refusal((key,), f"unknown key {key!r}", help)
+    for key in ("type", "attributes"):
+        if key not in document.data:
+            raise written.refusal((key,), f"{key!r} is missing", f"a sweep has type: {TYPE} and its attributes:")
+    if document.data["type"] != TYPE:
+        what = f"expected {TYPE!r}, got {shown(document.data['type'])}"
+        raise written.refusal(("type",), what, did_you_mean(document.data["type"], [TYPE]))
+    if not isinstance(document.data["attributes"], dict):
+        what = f"expected a mapping, got {shown(document.data['attributes'])}"
+        raise written.refusal(("attributes",), what)
+    return document.under("attributes")
+
+
+def _below_attributes(key: object) -> str | None:
+    return f"{key!r} belongs under 'attributes'" if key in Sweep.model_fields else None
+
+
+def _examined(
+    data: dict[str, Any], path: Path, document: Document | None
+) -> tuple[Sweep | None, list[DeclarationError]]:
+    """Return the sweep, or everything that keeps it from being one."""
+    written = Written(path, data, Sweep, document)
+    found = _one_round_fits(written)
+    filled, unread = _with_texts(written)
+    sweep = None
+    try:
+        sweep = Sweep.model_validate(filled)
+    except ValidationError as error:
+        found += problems(error, Written(path, filled, Sweep, document))
+    refusals = in_file_order(written, found + unread)
+    return (None if refusals else sweep), refusals
+
+
+def _one_round_fits(written: Written) -> list[Problem]:
+    strategies, budget = written.data.get("strategies"), written.data.get("budget")
+    calls = budget.get("calls") if isinstance(budget, dict) else None
+    if not isinstance(strategies, list) or type(calls) is not int or not 1 <= calls < len(strategies):
+        return []
+    keys = ("budget", "calls")
+    what = f"{calls} calls are less than one round, which takes {len(strategies)}: one a strategy"
+    return [Problem(keys, written.refusal(keys, what, f"allow {len(strategies)} or more"))]
+
+
+def _with_texts(written: Written) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the data with the text of every query filled in, and the queries that could not be read."""
+    filled = copy.deepcopy(written.data)
+    unread = []
+    for keys, query in _queries(filled):
+        if "text" in query:
+            below = (*keys, "text")
+            help = "SQL is kept in a file, name it under 'file'"
+            unread.append(Problem(below, written.refusal(below, "unknown key 'text'", help)))
+        elif isinstance(query.get("file"), str):
+            below = (*keys, "file")
+            try:
+                query["text"] = _query_text(written, below, query["file"])
+            except DeclarationError as error:
+                unread.append(Problem(below, error))
+    return filled, unread
+
+
+def _queries(data: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
+    strategies = data.get("strategies")
+    places: list[tuple[Keys, Any]] = [(("judge",), data.get("judge"))]
+    places += (
+        [(("strategies", index), each) for index, each in enumerate(strategies)] if isinstance(strategies, list) else []
+    )
+    for keys, part in places:
+        if isinstance(part, dict) and isinstance(part.get("query"), dict):
+            yield (*keys, "query"), part["query"]
+
+
+def _query_text(written: Written, keys: Keys, name: str) -> str:
+    """Return the SQL in a file beside the declaration. Raises ``DeclarationError`` where it may not be read."""
+    base = written.file.parent.resolve()
+    help = f"paths are relative to {written.file.parent}, and stay in it"
+    if Path(name).is_absolute() or "\0" in name:
+        raise written.refusal(keys, f"{shown(name)} is not a relative path", help)
+    path = (base / name).resolve()
+    if ".." in Path(name).parts or not path.is_relative_to(base):
+        raise written.refusal(keys, f"{shown(name)} leads out of the folder of the sweep", help)
+    if not path.is_file():
+        raise written.refusal(keys, f"there is no file {shown(name)}", _nearest_file(base, name) or help)
+    try:
+        text = path.read_bytes()[: MAX_BYTES + 1].decode()
+    except (OSError, UnicodeDecodeError):
+        raise written.refusal(keys, f"{shown(name)} cannot be read as UTF-8 text") from None
+    if not text.strip() or len(text) > MAX_BYTES:
+        raise written.refusal(keys, f"{shown(name)} is {'larger than 1 MiB' if text.strip() else 'empty'}")
+    return text
+
+
+def _nearest_file(base: Path, name: str) -> str | None:
+    beside = [str(path.relative_to(base)) for path in sorted((base / name).parent.glob("*.sql"))]
+    near = difflib.get_close_matches(name, beside, n=1)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
+def _declared_name(path: Path) -> str | None:
+    """Return the name of the sweep in a file, that of its folder where it has none; None where it is no sweep."""
+    try:
+        data = read_yaml(path).data
+    except DeclarationError:
+        return path.parent.name
+    if not isinstance(data, dict) or data.get("type") != TYPE:
+        return None
+    attributes = data.get("attributes")
+    name = attributes.get("name") if isinstance(attributes, dict) else None
+    return name if isinstance(name, str) else path.parent.name
