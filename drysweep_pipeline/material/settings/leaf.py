@@ -56,8 +56,9 @@ def pointer(path: Path) -> str:
 
 def segments(text: str) -> tuple[str, ...]:
     """Return the unescaped segments of a JSON pointer; the leading slash may be missing."""
-    bare = text.removeprefix("/")
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in bare.split("/")) if bare else ()
+    if not text:
+        return ()
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.removeprefix("/").split("/"))
 
 
 def spelled_number(text: str) -> str:

@@ -210,7 +210,15 @@ def _scalar(event: events.ScalarEvent, line: int) -> _Scalar:
     tag = _tag(event)
     if tag == "merge":
         return _Scalar(event.value, "string", line, is_merge=True)
-    return _Scalar(*_typed(tag, event.value), line)
+    return _Scalar(*_typed(tag, _whole(event.value, line)), line)
+
+
+def _whole(value: str, line: int) -> str:
+    """Return text with escaped surrogate pairs joined, as JSON writes them; half a pair is no text."""
+    try:
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise Unreadable("half of a surrogate pair, which is not text", line) from error
 
 
 def _tag(event: events.ScalarEvent) -> str:
