@@ -65,6 +65,7 @@ class Strategy(Part):
     """What every strategy declares, whatever its kind."""
 
     name: Name
+    kind: str
     angles: tuple[dict[str, Scalar], ...] = ()
     angle_order: Literal["declared", "shuffled"] = "declared"
     timeout_s: float = Field(default=120.0, gt=0)

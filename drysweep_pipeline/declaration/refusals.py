@@ -150,7 +150,7 @@ def _refusal(written: Written, keys: Keys, group: list[ErrorDetails]) -> Declara
     if kind == "too_short":
         return written.refusal(keys, f"{name!r} is empty, at least one is needed")
     if kind == "string_too_short":
-        return written.refusal(keys, f"{name!r} is empty text")
+        return written.refusal(keys, f"expected text, got {shown(value)}")
     if kind in _WORDS:
         words = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
         return written.refusal(keys, f"expected {_listed(words)}, got {shown(value)}", _near(value, words))

@@ -25,7 +25,8 @@ Keys = tuple[str | int, ...]
 Position = tuple[int, int]
 
 _CORE = "tag:yaml.org,2002:"
-_TAGS = {_CORE + name for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")}
+_SCALARS = {_CORE + name for name in ("str", "int", "float", "bool", "null", "timestamp", "merge")}
+_TAGS = {ScalarNode: _SCALARS, MappingNode: {_CORE + "map"}, SequenceNode: {_CORE + "seq"}}
 _MERGE = _CORE + "merge"
 
 
@@ -77,14 +78,12 @@ def read_yaml(path: Path, text: str | None = None, *, within: str = "") -> Docum
     unreadable files, text that is not UTF-8, syntax errors, keys written twice, tags, endless aliases.
     """
     content = _content(path) if text is None else text
-    reader = YAML(typ="safe", pure=True)
+    if len(content) > MAX_BYTES:
+        raise _too_large(path)
     try:
-        _Guard(path).check(reader.parse(content))
-        reader = YAML(typ="safe", pure=True)
-        # A second anchor of one name is legal: an alias means the nearest one before it.
-        reader.composer.warn_double_anchors = False
-        root = reader.compose(content)
-        return _Builder(path, reader, within).document(root)
+        _Guard(path).check(YAML(typ="safe").parse(content))
+        reader = YAML(typ="safe")
+        return _Builder(path, reader, within).document(reader.compose(content))
     except ReaderError as error:
         raise _unprintable(path, content, error) from None
     except MarkedYAMLError as error:
@@ -103,7 +102,7 @@ def _content(path: Path) -> str:
     except OSError as error:
         raise DeclarationError(f"cannot be read: {error.strerror}", file=path) from None
     if len(raw) > MAX_BYTES:
-        raise DeclarationError("is larger than 1 MiB", file=path, help="a declaration is written by hand")
+        raise _too_large(path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -111,8 +110,15 @@ def _content(path: Path) -> str:
         raise DeclarationError("is not UTF-8 text", file=path, line=line, help="save it as UTF-8") from None
 
 
+def _too_large(path: Path) -> DeclarationError:
+    return DeclarationError("is larger than 1 MiB", file=path, help="it is meant to be written by hand")
+
+
 def _syntax(path: Path, content: str, error: MarkedYAMLError) -> DeclarationError:
     mark = error.problem_mark or error.context_mark
+    # What was never closed is to be looked for where it began; it is missed at the end of the file.
+    if error.context_mark and _is_end(content, mark):
+        mark = error.context_mark
     line = mark.line + 1 if mark else None
     what = ", ".join(part for part in (error.context, error.problem) if part)
     shown = content.splitlines()[mark.line : mark.line + 1] if mark else []
@@ -121,9 +127,14 @@ def _syntax(path: Path, content: str, error: MarkedYAMLError) -> DeclarationErro
     return DeclarationError(f"is not YAML: {what}", file=path, line=line, help=help)
 
 
+def _is_end(content: str, mark: Any) -> bool:
+    return not "".join(content.splitlines(keepends=True)[mark.line :])[mark.column :].strip()
+
+
 def _unprintable(path: Path, content: str, error: ReaderError) -> DeclarationError:
     line = content.count("\n", 0, error.position) + 1
-    what = f"holds the character U+{ord(error.character):04X}, which YAML does not allow"
+    point = error.character if isinstance(error.character, int) else ord(error.character)
+    what = f"holds the character U+{point:04X}, which YAML does not allow"
     return DeclarationError(what, file=path, line=line, help='write it as an escape in double quotes, "\\u...."')
 
 
@@ -152,6 +163,7 @@ class _Guard:
             if isinstance(event, DocumentStartEvent):
                 self._document(event)
             elif isinstance(event, CollectionStartEvent):
+                self._named_once(event)
                 self.open.append(_Open(event.anchor))
                 self._measure(event, 1, 0)
             elif isinstance(event, CollectionEndEvent):
@@ -176,10 +188,15 @@ class _Guard:
         self._add(closed.size, closed.height)
 
     def _leaf(self, event: ScalarEvent) -> None:
+        self._named_once(event)
         self._measure(event, 1, 0)
         self._add(1, 0)
         if event.anchor:
             self.anchors[event.anchor] = (1, 0)
+
+    def _named_once(self, event: Any) -> None:
+        if event.anchor and (event.anchor in self.anchors or any(outer.anchor == event.anchor for outer in self.open)):
+            raise self._refused(event, f"the anchor &{event.anchor} is set twice", "give one of them another name")
 
     def _alias(self, event: AliasEvent) -> None:
         if any(outer.anchor == event.anchor for outer in self.open):
@@ -225,7 +242,7 @@ class _Builder:
 
     def _value(self, node: Node, keys: Keys) -> Any:
         tag = str(node.tag)
-        if tag not in _TAGS:
+        if tag not in _TAGS[type(node)]:
             raise self._refused(node, keys, f"{_tag(tag)} is not read", "write plain text, numbers, lists or mappings")
         if isinstance(node, MappingNode):
             return self._mapping(node, keys)
@@ -272,14 +289,10 @@ class _Builder:
 
     def _scalar(self, node: Node, keys: Keys) -> Any:
         try:
-            value = self.reader.constructor.construct_object(node)
-            str(value).encode()
-        except UnicodeEncodeError:
-            raise self._refused(node, keys, "holds half a surrogate pair, which is not text") from None
+            return self.reader.constructor.construct_object(node)
         except (ValueError, KeyError, OverflowError) as error:
             what = f"{node.value[:40]!r} cannot be read: {error}"
             raise self._refused(node, keys, what, "as text it stands in quotes") from None
-        return value
 
     def _twice(self, first: Node, second: Node, keys: Keys) -> DeclarationError:
         lines = f"on lines {first.start_mark.line + 1} and {second.start_mark.line + 1}"
@@ -294,4 +307,4 @@ class _Builder:
 def _tag(tag: str) -> str:
     if tag == _CORE + "value":
         return "a bare '='"
-    return f"the tag {tag.replace(_CORE, '!!')}"
+    return f"the tag {tag.replace(_CORE, '!!')[:40]}"

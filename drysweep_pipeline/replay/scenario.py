@@ -327,17 +327,18 @@ def _action(written: Written, keys: Keys, data: dict[str, Any]) -> tuple[Action 
     if name not in ACTIONS:
         return None, [Problem(below, written.refusal(below, f"unknown action {name!r}", did_you_mean(name, ACTIONS)))]
     spelled = _spelled_out(name, body)
-    if body == "continue" and name == "decide":
-        what = "'continue' does not say for how many rounds"
-        return None, [Problem(below, written.refusal(below, what, "write decide: {continue: 2}"))]
     here = Written(written.file, spelled, ACTIONS[name], written.document, below)
     if isinstance(spelled, dict) and "line" in spelled:
         return None, [Problem((*below, "line"), here.refusal(("line",), "unknown key 'line'"))]
     line = here.document.line(below) if here.document else None
     try:
-        return TypeAdapter[Action](ACTIONS[name]).validate_python(_with_line(spelled, line)), []
+        action = TypeAdapter[Action](ACTIONS[name]).validate_python(_with_line(spelled, line))
     except ValidationError as error:
         return None, [_as_written(written, below, each) for each in problems(error, here)]
+    if isinstance(action, Decide) and action.choice == "continue" and action.rounds is None:
+        what, help = "'continue' does not say for how many rounds", "write decide: {continue: 2}"
+        return None, [Problem(below, written.refusal(below, what, help))]
+    return action, []
 
 
 def _as_written(written: Written, below: Keys, problem: Problem) -> Problem:
@@ -358,7 +359,7 @@ def _spelled_out(name: str, body: Any) -> Any:
         return {_ONE_TEXT[name]: body}
     if name == "decide":
         if isinstance(body, dict) and list(body) == ["continue"]:
-            return {"choice": "continue", "rounds": body["continue"] if body["continue"] is not None else ""}
+            return {"choice": "continue", "rounds": body["continue"]}
         return {"choice": body}
     return body
 
