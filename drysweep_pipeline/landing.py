@@ -5,8 +5,9 @@ their SHA-256. A file that no manifest lists did not land. Readers take the list
 check the hash before they read a row. What is in a candidate file is ``candidates``' business.
 """
 
+import contextlib
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,6 +131,29 @@ def verify(folder: Path, file: LandedFile) -> Path:
             help="restore it from a copy; its SHA-256 is in the manifest",
         )
     return path
+
+
+def readable(folder: Path) -> list[Path]:
+    """Return a round's landed files that hold rows and are what was written.
+
+    A file that is not was taken for ``not_run`` at intake: none of its rows were sighted.
+    """
+    manifest = read_manifest(folder)
+    files = []
+    for run in manifest.runs if manifest else ():
+        with contextlib.suppress(IntegrityError):
+            files += [verify(folder, run.file)] if run.file and run.file.rows else []
+    return files
+
+
+def spoiled(run: StrategyRun, reason: str) -> StrategyRun:
+    """Return a run whose landed file cannot be read any more: it counts as not run."""
+    return replace(run, status="not_run", reason=reason, file=None)
+
+
+def with_runs(manifest: Manifest, runs: list[StrategyRun]) -> Manifest:
+    """Return the manifest with these runs in place of its own."""
+    return replace(manifest, runs=tuple(runs))
 
 
 def _run(data: dict[str, Any]) -> StrategyRun:

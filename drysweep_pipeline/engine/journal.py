@@ -1,0 +1,107 @@
+"""A campaign's journal on disk: its decided rounds and what people answered, folded into where it stands.
+
+``decision.json`` of a round is written in two steps: at intake with what was fresh, at the decision with the rest. The
+fold reads all of a campaign's rounds every time, so a round that is run again cannot turn the clock back.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from drysweep_pipeline.budget import Spent
+from drysweep_pipeline.convergence import Answer, RoundResult, Standing, after_answer, after_round
+from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.engine.campaign import Campaign
+
+DECISION = "decision.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What a round's first intake found, as landed: fresh and reopened fingerprints, and what was not run."""
+
+    fresh: tuple[str, ...]
+    reopened: tuple[str, ...]
+    taken_at: str
+
+
+def write_landed(campaign: Campaign, round: int, landed: Landed) -> None:
+    """Land what intake found fresh, once; a round that has it already keeps it."""
+    path = campaign.folder(round) / DECISION
+    if not path.exists():
+        write_json(path, {"round": round, "intake": asdict(landed)})
+
+
+def read_landed(campaign: Campaign, round: int) -> Landed | None:
+    """Return what the round's first intake found, or None where there was none yet."""
+    path = campaign.folder(round) / DECISION
+    if not path.exists():
+        return None
+    data = read_json(path)["intake"]
+    return Landed(tuple(data["fresh"]), tuple(data["reopened"]), data["taken_at"])
+
+
+def write_decision(campaign: Campaign, result: RoundResult, standing: Standing, at: datetime) -> None:
+    """Land a round's decision beside what its intake found."""
+    path = campaign.folder(result.round) / DECISION
+    decided = {
+        "decided_at": at.isoformat(),
+        "result": {**asdict(result), "asked": sorted(result.asked), "not_run": sorted(result.not_run)},
+        "standing": asdict(standing),
+    }
+    write_json(path, {**read_json(path), "decision": decided})
+
+
+def read_result(campaign: Campaign, round: int) -> RoundResult | None:
+    """Return what a round was decided on, or None where it was not decided yet."""
+    path = campaign.folder(round) / DECISION
+    decision = read_json(path).get("decision") if path.exists() else None
+    if decision is None:
+        return None
+    data = decision["result"]
+    return RoundResult(
+        **{
+            **data,
+            "asked": frozenset(data["asked"]),
+            "not_run": frozenset(data["not_run"]),
+            "spent": Spent(**data["spent"]),
+        }
+    )
+
+
+def write_action(campaign: Campaign, action: dict[str, Any]) -> Path:
+    """Land something that a person did, numbered in order."""
+    folder = campaign.home.actions(campaign.id)
+    number = len(read_actions(campaign)) + 1
+    path = folder / f"{number:06d}.json"
+    write_json(path, action)
+    return path
+
+
+def read_actions(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return what people did in a campaign, in order."""
+    folder = campaign.home.actions(campaign.id)
+    return [read_json(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+
+
+def standing(campaign: Campaign) -> Standing:
+    """Return where a campaign stands, from all its decided rounds and all answers."""
+    return _folded(campaign, None)
+
+
+def standing_before(campaign: Campaign, round: int) -> Standing:
+    """Return where a campaign stood when a round began."""
+    return _folded(campaign, round - 1)
+
+
+def _folded(campaign: Campaign, until: int | None) -> Standing:
+    now = Standing(campaign.ceilings, price=len(campaign.declaration.sweep.asked(1)))
+    answers = [action for action in read_actions(campaign) if action["action"] == "answer"]
+    while True:
+        for answer in (a for a in answers if a["after_round"] == now.rounds):
+            now, _ = after_answer(now, Answer(**answer["answer"]))
+        result = None if now.rounds == until else read_result(campaign, now.rounds + 1)
+        if result is None:
+            return now
+        now, _ = after_round(now, campaign.policy, result)

@@ -1,0 +1,95 @@
+"""What people say: answers to a campaign that waits, and deeds on findings. Landed first as numbered actions.
+
+Which answers and which moves are allowed is decided in ``convergence`` and ``lifecycle``; a refusal changes nothing.
+"""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import duckdb
+
+from drysweep_pipeline import fingerprint, landing
+from drysweep_pipeline.convergence import Answer, Standing, after_answer
+from drysweep_pipeline.engine import journal, standing
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.errors import NotFound
+from drysweep_pipeline.judges import Ruling
+from drysweep_pipeline.ledger import journal as ledger_journal
+from drysweep_pipeline.ledger import lives, open_ledger
+from drysweep_pipeline.lifecycle import Act, Deed, moved
+from drysweep_pipeline.values import Event, Severity
+
+_FIND = """
+    select fp, identity, severity, scope, {rank} as rank
+    from read_parquet(?)
+    where cast(fp as varchar) = ? or identity = ?
+    order by rank
+    limit 1
+""".format(rank="case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end")
+_LOGGED = {
+    Act.FIX: "finding_fixed",
+    Act.CONTEST: "finding_contested",
+    Act.ACCEPT_RISK: "risk_accepted",
+    Act.DECLINE: "finding_declined",
+    Act.ESCALATE: "finding_escalated",
+    Act.CONFIRM: "finding_confirmed",
+}
+
+
+def answer(campaign: Campaign, said: Answer) -> Standing:
+    """Record a person's answer and return where the campaign stands then. Raises ``Refused`` where none was asked."""
+    with open_ledger(campaign.home.ledger) as ledger:
+        before = journal.standing(campaign)
+        _, events = after_answer(before, said)
+        now = datetime.now(UTC)
+        with ledger.transaction():
+            ledger_journal.log(ledger, campaign.id, now, events)
+            journal.write_action(
+                campaign,
+                {"action": "answer", "after_round": before.rounds, "at": now.isoformat(), "answer": asdict(said)},
+            )
+        return standing.publish(ledger, campaign)
+
+
+def act(campaign: Campaign, finding: str, deed: Deed) -> None:
+    """Record what a person did to a finding, named by its fingerprint or its label, at the campaign's last round.
+
+    Raises ``NotFound`` where the campaign did not sight it, ``Refused`` where the rules do not allow the move.
+    """
+    with open_ledger(campaign.home.ledger) as ledger:
+        fp, severity, scope = _sighted(campaign, finding)
+        verdict, state = lives.standing_of(ledger, fp)
+        new_verdict, new_state = moved(verdict, state, severity, deed)
+        round = journal.standing(campaign).rounds
+        now = datetime.now(UTC)
+        with ledger.transaction():
+            if new_verdict is not verdict:
+                said = (Ruling(fp, new_verdict, deed.reason), 0)
+                lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
+            if new_state is not state:
+                lives.record_life(ledger, fp, new_state, campaign.place(round), scope=scope, expires=deed.expires)
+            event = Event(_LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence)
+            ledger_journal.log(ledger, campaign.id, now, [event])
+            journal.write_action(campaign, _deed_json(fp, round, now, deed))
+        standing.publish(ledger, campaign)
+
+
+def _sighted(campaign: Campaign, finding: str) -> tuple[UUID, Severity, str]:
+    """Return fingerprint, severity and scope of a finding as the campaign sighted it last."""
+    for round in range(journal.standing(campaign).rounds, 0, -1):
+        files = [str(file) for file in landing.readable(campaign.folder(round))]
+        if not files:
+            continue
+        with duckdb.connect() as connection:
+            identity = fingerprint.identity(list(finding.split("/"))) if all(finding.split("/")) else ""
+            rows = connection.execute(_FIND, [files, finding, identity]).fetchall()
+        if rows:
+            return rows[0][0], Severity(rows[0][2]), rows[0][3]
+    raise NotFound("finding", finding)
+
+
+def _deed_json(fp: UUID, round: int, at: datetime, deed: Deed) -> dict[str, Any]:
+    given = {**asdict(deed), "expires": deed.expires.isoformat() if deed.expires else None}
+    return {"action": "deed", "after_round": round, "at": at.isoformat(), "fp": str(fp), "deed": given}

@@ -1,0 +1,38 @@
+"""Whether a round looked along anything new, from the plans that were recorded before the rounds ran (R15)."""
+
+from drysweep_pipeline.declaration.model import SqlStrategy, Strategy
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.wave import Plan, read_plan
+from drysweep_pipeline.sandbox import check_query
+from drysweep_pipeline.variation import angles_left
+
+
+def repeats(campaign: Campaign, round: int) -> bool:
+    """Tell whether every strategy of a round took an angle it had taken before, with nothing left to chance."""
+    earlier = _used(campaign, round - 1)
+    planned = read_plan(campaign, round)
+    strategies = {strategy.name: strategy for strategy in campaign.declaration.sweep.strategies}
+    looks = planned.looks if planned else ()
+    return all(
+        (entry.strategy, entry.angle_index) in earlier and not _by_seed(strategies[entry.strategy]) for entry in looks
+    )
+
+
+def all_angles_used(campaign: Campaign, round: int) -> bool:
+    """Tell whether every declared angle was used on the snapshot that this round read."""
+    planned = read_plan(campaign, round)
+    used = _used(campaign, round, snapshot=planned.snapshot if planned else None)
+    return angles_left(campaign.declaration.sweep.strategies, used) == 0
+
+
+def _used(campaign: Campaign, until: int, snapshot: str | None = None) -> set[tuple[str, int]]:
+    plans = [plan for plan in (read_plan(campaign, n) for n in range(1, until + 1)) if plan is not None]
+    return {_look for plan in plans if snapshot in (None, plan.snapshot) for _look in _looks(plan)}
+
+
+def _looks(plan: Plan) -> set[tuple[str, int]]:
+    return {(entry.strategy, entry.angle_index) for entry in plan.looks}
+
+
+def _by_seed(strategy: Strategy) -> bool:
+    return isinstance(strategy, SqlStrategy) and bool({"seed", "round"} & check_query(strategy.query.text))

@@ -1,0 +1,216 @@
+"""The steps of a round after its wave: intake, judging, the decision. Each is done once and is safe to ask for again.
+
+Order matters (R1, R6, R8): what was found is taken in before anybody judges it, and the round is decided on its own
+results before anything is fixed. A step that was done returns what it did.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from drysweep_pipeline import landing
+from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
+from drysweep_pipeline.engine import journal, judging, standing
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.repeats import all_angles_used, repeats
+from drysweep_pipeline.engine.wave import budget_of
+from drysweep_pipeline.errors import IntegrityError, RoundGap
+from drysweep_pipeline.landing import Manifest
+from drysweep_pipeline.ledger import Ledger, intake, lives, open_ledger
+from drysweep_pipeline.ledger import journal as ledger_journal
+from drysweep_pipeline.lifecycle import SETTLED
+from drysweep_pipeline.values import Event, Rule, Severity, State
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeReport:
+    """What a round brought; ``twice`` are fingerprints that seen holds more than once, of which there must be none."""
+
+    rows: int
+    distinct: int
+    fresh: int
+    reopened: int
+    complete: bool
+    not_run: dict[str, str]
+    twice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """What a round used, and what the campaign has spent of its ceilings."""
+
+    calls: int
+    lost: int
+    spent: int
+    ceiling: int | None
+    rounds: int
+    rounds_ceiling: int
+    tripped: str | None
+
+
+def take_in(campaign: Campaign, round: int) -> IntakeReport:
+    """Take a landed wave into the ledger, or return what that brought where it was done before."""
+    manifest = _manifest(campaign, round)
+    with open_ledger(campaign.home.ledger) as ledger:
+        done = ledger_journal.round_row(ledger, campaign.id, round)
+        if done is not None:
+            return _reported(campaign, round, manifest, done)
+        manifest, files = _verified(campaign, manifest)
+        landed = journal.read_landed(campaign, round)
+        now = datetime.now(UTC) if landed is None else datetime.fromisoformat(landed.taken_at)
+        with ledger.transaction():
+            counts = intake.take_in(ledger, campaign.id, campaign.place(round), files, landed.fresh if landed else None)
+            reopened = _lives_moved(ledger, campaign, round, manifest, now)
+            complete = bool(manifest.runs) and not manifest.not_run
+            ledger_journal.record_round(ledger, manifest, counts, len(reopened), complete, now)
+            fresh = intake.fresh_of(ledger)
+            # Landed before the commit: a crash in between finds the same answer here, and commits it.
+            journal.write_landed(campaign, round, journal.Landed(tuple(fresh), tuple(reopened), now.isoformat()))
+        twice = tuple(intake.seen_twice(ledger))
+    return IntakeReport(counts.rows, counts.distinct, counts.fresh, len(reopened), complete, _reasons(manifest), twice)
+
+
+def judge(campaign: Campaign, round: int) -> judging.JudgeReport:
+    """Judge what the campaign found and nobody judged yet; done once a round."""
+    _manifest(campaign, round)
+    return judging.judge(campaign, round)
+
+
+def settle(campaign: Campaign, round: int) -> BudgetReport:
+    """Return what the round used against the campaign's ceilings; looks only."""
+    budget = budget_of(campaign, round)
+    before = journal.standing_before(campaign, round)
+    spent = before.spent.plus(budget.used)
+    ceilings = before.ceilings
+    tripped = _manifest(campaign, round).tripped or judging.tripped(campaign, round)
+    return BudgetReport(budget.used.calls, budget.lost, spent.calls, ceilings.calls, round, ceilings.rounds, tripped)
+
+
+def decide(campaign: Campaign, round: int) -> Standing:
+    """Decide a round on its own results, record it, and return where the campaign stands after all its rounds."""
+    manifest = _manifest(campaign, round)
+    with open_ledger(campaign.home.ledger) as ledger:
+        row = ledger_journal.round_row(ledger, campaign.id, round)
+        if row is None or not row.judged:
+            raise RoundGap(campaign.id, round, journal.standing(campaign).due)
+        if row.outcome is None:
+            _decide(ledger, campaign, round, manifest, row)
+        return standing.publish(ledger, campaign)
+
+
+def _decide(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, row: ledger_journal.RoundRow) -> None:
+    landed = journal.read_result(campaign, round)
+    result = landed or _result(ledger, campaign, round, manifest, row)
+    before = journal.standing_before(campaign, round)
+    after, events = after_round(before, campaign.policy, result)
+    now = datetime.now(UTC)
+    with ledger.transaction():
+        _record(ledger, campaign, result, before, after, now)
+        ledger_journal.log(ledger, campaign.id, now, [*_lost(campaign, round), *events])
+        if landed is None:
+            journal.write_decision(campaign, result, after, now)
+
+
+def _result(
+    ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, row: ledger_journal.RoundRow
+) -> RoundResult:
+    """Gather what the decision looks at."""
+    sweep = campaign.declaration.sweep
+    budget = budget_of(campaign, round)
+    before = journal.standing_before(campaign, round)
+    seconds = manifest.seconds + judging.seconds(campaign, round)
+    _, files = _verified(campaign, manifest)
+    not_run = frozenset(ledger_journal.not_run(ledger, campaign.id, round))
+    blocking = _blocking(ledger, campaign, files) if sweep.convergence.rule is Rule.CLEAN else 0
+    return RoundResult(
+        round=round,
+        asked=manifest.asked,
+        not_run=not_run,
+        fresh=row.fresh,
+        reopened=row.reopened,
+        blocking=blocking,
+        spent=before.spent.plus(budget.used, seconds),
+        price=len(manifest.asked),
+        tripped=manifest.tripped or judging.tripped(campaign, round),
+        repeat=repeats(campaign, round),
+        covered=all_angles_used(campaign, round),
+    )
+
+
+def _record(
+    ledger: Ledger, campaign: Campaign, result: RoundResult, before: Standing, after: Standing, now: datetime
+) -> None:
+    used = result.spent
+    decision: list[object] = [
+        result.blocking,
+        is_quiet(campaign.policy.rule, result),
+        result.repeat and is_quiet(campaign.policy.rule, result),
+        used.calls - before.spent.calls,
+        used.tokens - before.spent.tokens,
+        used.cost_usd - before.spent.cost_usd,
+        (used.minutes - before.spent.minutes) * 60,
+        result.tripped,
+        after.outcome.value,
+        after.reason,
+        after.quiet,
+        now,
+    ]
+    ledger_journal.record_decision(ledger, campaign.id, result.round, decision)
+
+
+def _lost(campaign: Campaign, round: int) -> list[Event]:
+    lost = budget_of(campaign, round).lost
+    return [Event("calls_lost", round, reason=f"{lost} calls were under way when a process died")] if lost else []
+
+
+def _blocking(ledger: Ledger, campaign: Campaign, files: list[Path]) -> int:
+    ranks = [Severity(severity).rank for severity in campaign.declaration.sweep.convergence.blocking]
+    return lives.unsettled(ledger, [str(file) for file in files], ranks, [state.value for state in SETTLED])
+
+
+def _manifest(campaign: Campaign, round: int) -> Manifest:
+    manifest = landing.read_manifest(campaign.folder(round))
+    if manifest is None:
+        raise RoundGap(campaign.id, round, journal.standing(campaign).due)
+    return manifest
+
+
+def _verified(campaign: Campaign, manifest: Manifest) -> tuple[Manifest, list[Path]]:
+    """Return the files that are what was landed; a strategy whose file is not counts as not run."""
+    files, runs = [], []
+    for run in manifest.runs:
+        if run.file is None:
+            runs.append(run)
+            continue
+        try:
+            files.append(landing.verify(campaign.folder(manifest.round), run.file))
+            runs.append(run)
+        except IntegrityError as error:
+            runs.append(landing.spoiled(run, str(error)))
+    return landing.with_runs(manifest, runs), files
+
+
+def _lives_moved(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, now: datetime) -> list[str]:
+    """Expire accepted risks and reopen fixed findings that were sighted after their fix; log it all in order."""
+    place = campaign.place(round)
+    events = []
+    for fp in lives.expired_by(ledger, campaign.as_of):
+        lives.record_life(ledger, fp, State.OPEN, place)
+        events.append(Event("acceptance_expired", round, fp=str(fp)))
+    events += [Event("finder_not_run", round, actor=name, reason=why) for name, why in _reasons(manifest).items()]
+    # All rounds of a dry campaign read the snapshot that was taken before its first round.
+    snapshot_round = 0 if campaign.policy.rule is Rule.DRY else round
+    reopened = lives.sighted_after_fix(ledger, campaign.id, place, snapshot_round)
+    for fp in reopened:
+        lives.record_life(ledger, fp, State.REOPENED, place)
+        events.append(Event("finding_reopened", round, fp=str(fp)))
+    ledger_journal.log(ledger, campaign.id, now, events)
+    return [str(fp) for fp in reopened]
+
+
+def _reasons(manifest: Manifest) -> dict[str, str]:
+    return {run.strategy: run.reason or run.status for run in manifest.runs if run.status == "not_run"}
+
+
+def _reported(campaign: Campaign, round: int, manifest: Manifest, row: ledger_journal.RoundRow) -> IntakeReport:
+    return IntakeReport(row.rows, row.distinct, row.fresh, row.reopened, row.complete, _reasons(manifest))

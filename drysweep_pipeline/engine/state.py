@@ -1,0 +1,137 @@
+"""The small file a campaign's driver reads: where it stands, which round is due, and who drives it.
+
+Written whole, under a file lock, from the campaign's journal; it never goes back because a round was run again. A
+lease names the process that works on the campaign; a lease whose process is gone is no lease.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import filelock
+import psutil
+
+from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.errors import Busy
+from drysweep_pipeline.values import Outcome
+
+Driver = Literal["cli", "sensor"]
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The process that works on a campaign: host, process id and when that process started (seconds since 1970).
+
+    ``holder`` is the Dagster run for which it works.
+    """
+
+    host: str
+    pid: int
+    started: float
+    holder: str | None = None
+
+    @classmethod
+    def mine(cls, holder: str | None = None) -> "Lease":
+        """Return the lease of this process."""
+        return cls(socket.gethostname(), os.getpid(), round(psutil.Process().create_time(), 2), holder)
+
+    def same_process(self, other: "Lease") -> bool:
+        """Tell whether two leases name one process."""
+        return (self.host, self.pid, self.started) == (other.host, other.pid, other.started)
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether the process still runs; on another host nobody can tell, so it counts as running."""
+        if self.host != socket.gethostname():
+            return True
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.started) < 1
+        except psutil.NoSuchProcess:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a campaign stands, as its driver sees it; ``next`` is the round that is due, or None."""
+
+    sweep: str
+    campaign: str
+    as_of: str
+    seq: int
+    driver: Driver
+    outcome: Outcome = Outcome.RUNNING
+    reason: str | None = None
+    k: int = 2
+    rounds: int = 0
+    quiet: int = 0
+    next: int | None = 1
+    lease: Lease | None = None
+    reported: bool = False
+    schema_version: int = SCHEMA_VERSION
+
+
+def read_state(path: Path) -> State | None:
+    """Return a campaign's state, or None where there is none yet."""
+    if not path.exists():
+        return None
+    data: dict[str, Any] = read_json(path)
+    lease = Lease(**data.pop("lease")) if data.get("lease") else None
+    return State(**{**data, "outcome": Outcome(data["outcome"]), "lease": lease})
+
+
+def read_states(folder: Path) -> list[State]:
+    """Return the states of all campaigns of a sweep, by sequence."""
+    states = [read_state(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+    return sorted((state for state in states if state is not None), key=lambda state: state.seq)
+
+
+def write_state(path: Path, state: State) -> None:
+    """Put the state in place, whole; a lease and a driver that are there stay unless given."""
+    with _locked(path):
+        before = read_state(path)
+        if before is not None:
+            state = replace(state, driver=before.driver, lease=before.lease)
+        write_json(path, asdict(state))
+
+
+def change_state(path: Path, **changes: Any) -> None:
+    """Change single keys of a state that exists."""
+    with _locked(path):
+        state = read_state(path)
+        if state is not None:
+            write_json(path, asdict(replace(state, **changes)))
+
+
+def take_lease(path: Path, driver: Driver | None = None, holder: str | None = None) -> None:
+    """Make this process the one that works on the campaign. Raises ``Busy`` naming the process that does."""
+    mine = Lease.mine(holder)
+    with _locked(path):
+        state = read_state(path)
+        if state is None:
+            return
+        if state.lease is not None and not state.lease.same_process(mine) and state.lease.alive:
+            raise Busy(
+                f"campaign {state.campaign} is being run by process {state.lease.pid} on {state.lease.host}",
+                help="wait for it, or stop that process",
+            )
+        write_json(path, asdict(replace(state, lease=mine, driver=driver or state.driver)))
+
+
+def drop_lease(path: Path) -> None:
+    """Let go of the campaign, if this process holds it."""
+    with _locked(path):
+        state = read_state(path)
+        if state is not None and state.lease is not None and state.lease.same_process(Lease.mine()):
+            write_json(path, asdict(replace(state, lease=None)))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with filelock.FileLock(path.with_suffix(".lock"), timeout=30):
+        yield

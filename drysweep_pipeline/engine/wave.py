@@ -1,0 +1,233 @@
+"""One wave: the plan of a round, its snapshot, and all its strategies side by side, blind to each other.
+
+A strategy that does not run to its end is ``not_run``, with a reason; it never raises. A wave that landed is not run
+again: its manifest is returned as it is. What the finders reported is taken in elsewhere.
+"""
+
+import fnmatch
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from drysweep_pipeline import candidates, landing
+from drysweep_pipeline.budget import Budget
+from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
+from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.engine import journal
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.errors import FinderError, RoundGap, RowsRefused
+from drysweep_pipeline.finders import FINDERS, Found, Request
+from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
+from drysweep_pipeline.material import Snapshot, freeze
+from drysweep_pipeline.values import Rule, Usage
+from drysweep_pipeline.variation import Look, look
+
+PLAN = "plan.json"
+CALLS = "calls.jsonl"
+ATTEMPTS = 2
+_PARALLEL = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a round will do, recorded before it runs: the snapshot it reads and what each strategy is asked."""
+
+    round: int
+    snapshot: str
+    not_searched: int
+    looks: tuple[Look, ...]
+
+
+def plan(campaign: Campaign, round: int) -> Plan:
+    """Freeze the material if the round needs it, record the round's plan and return it.
+
+    Raises ``RoundGap`` where another round is due, ``MaterialError`` where the material is out of reach.
+    """
+    recorded = read_plan(campaign, round)
+    if recorded is not None:
+        return recorded
+    check_due(campaign, round)
+    digest, not_searched = _snapshot(campaign, round)
+    sweep = campaign.declaration.sweep
+    looks = tuple(look(s, sweep.name, campaign.id, round, campaign.offset) for s in sweep.asked(round))
+    planned = Plan(round, digest, not_searched, looks)
+    write_json(campaign.folder(round) / PLAN, asdict(planned))
+    return planned
+
+
+def check_due(campaign: Campaign, round: int) -> None:
+    """Raise ``RoundGap`` unless the round is the one that is due."""
+    due = journal.standing(campaign).due
+    if round != due:
+        raise RoundGap(campaign.id, round, due)
+
+
+def read_plan(campaign: Campaign, round: int) -> Plan | None:
+    """Return a round's recorded plan, or None."""
+    path = campaign.folder(round) / PLAN
+    if not path.exists():
+        return None
+    data = read_json(path)
+    return Plan(data["round"], data["snapshot"], data["not_searched"], tuple(Look(**entry) for entry in data["looks"]))
+
+
+def budget_of(campaign: Campaign, round: int) -> Budget:
+    """Return the money of a round: its ceilings, what was spent before it, and what its journal says."""
+    before = journal.standing_before(campaign, round)
+    free = round <= before.free_until
+    return Budget(None if free else before.ceilings, before.spent, campaign.folder(round) / CALLS)
+
+
+def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
+    """Run all strategies of a planned round in parallel; yield each as it ends, then land the manifest.
+
+    A wave that landed yields what it landed; no finder is called.
+    """
+    folder = campaign.folder(round)
+    landed = landing.read_manifest(folder)
+    if landed is not None:
+        yield from landed.runs
+        return
+    check_due(campaign, round)
+    planned = plan(campaign, round)
+    began = time.monotonic()
+    search = _Search(campaign, planned, budget_of(campaign, round))
+    runs = []
+    with ThreadPoolExecutor(min(len(planned.looks), _PARALLEL) or 1) as pool:
+        for future in as_completed([pool.submit(search.run, entry) for entry in planned.looks]):
+            runs.append(future.result())
+            yield runs[-1]
+    ordered = tuple(sorted(runs, key=lambda run: run.strategy))
+    seconds = time.monotonic() - began
+    landing.write_manifest(
+        folder,
+        Manifest(campaign.id, round, planned.snapshot, planned.not_searched, seconds, ordered, search.budget.tripped),
+    )
+
+
+class _Search:
+    """The strategies of one wave, sharing a snapshot and a budget and nothing else."""
+
+    def __init__(self, campaign: Campaign, planned: Plan, budget: Budget) -> None:
+        self.campaign = campaign
+        self.planned = planned
+        self.budget = budget
+        sweep = campaign.declaration.sweep
+        self.fields = sweep.fingerprint.fields
+        self.strategies = {strategy.name: strategy for strategy in sweep.strategies}
+        self.snapshot = snapshot_of(campaign, planned.snapshot)
+        self.unreadable = dict(self.snapshot.unreadable()) if self.snapshot else {}
+
+    def run(self, entry: Look) -> StrategyRun:
+        """Look once, and once more where that can help; return what became of it."""
+        strategy = self.strategies[entry.strategy]
+        attempts: list[Attempt] = []
+        done = self._needs_unreadable(strategy, entry)
+        while done is None:
+            done = self._attempt(strategy, entry, attempts)
+        return done
+
+    def _needs_unreadable(self, strategy: Strategy, entry: Look) -> StrategyRun | None:
+        for pattern in strategy.needs:
+            for file in sorted(self.unreadable):
+                if fnmatch.fnmatchcase(file, pattern):
+                    reason = f"needs {file}, which is unreadable: {self.unreadable[file]}"
+                    return _run(strategy, entry, "not_run", reason, [])
+        return None
+
+    def _attempt(self, strategy: Strategy, entry: Look, attempts: list[Attempt]) -> StrategyRun | None:
+        """Make one attempt; return the end of it, or None where another one may help."""
+        number = len(attempts) + 1
+        reservation = self.budget.reserve(1, f"{strategy.name} attempt {number}")
+        if reservation is None:
+            reason = f"ceiling: {self.budget.tripped}" + (f", after {attempts[-1].reason}" if attempts else "")
+            return _run(strategy, entry, "not_run", reason, attempts)
+        began = time.monotonic()
+        database = self.snapshot.database if self.snapshot else None
+        path = self.campaign.folder(self.planned.round) / f"{strategy.name}.a{number}.parquet"
+        usage = Usage(calls=1)
+        try:
+            found = FINDERS[strategy.kind](Request(strategy, entry, self.planned.round, database))
+            usage = found.usage
+            taken = _land(found, strategy, self.fields, path)
+        except FinderError as error:
+            attempts.append(Attempt(number, error.status, str(error), time.monotonic() - began, usage))
+            final = isinstance(error, RowsRefused) or error.status == "truncated" or number >= ATTEMPTS
+            return _run(strategy, entry, "not_run", str(error), attempts) if final else None
+        except Exception as error:  # a finder's own bug is that finder's failure, never the round's
+            attempts.append(Attempt(number, "failed", repr(error), time.monotonic() - began, usage))
+            return _run(strategy, entry, "not_run", repr(error), attempts) if number >= ATTEMPTS else None
+        finally:
+            self.budget.settle(reservation, usage)
+        return self._ended(strategy, entry, attempts, taken, path, time.monotonic() - began, usage)
+
+    def _ended(
+        self,
+        strategy: Strategy,
+        entry: Look,
+        attempts: list[Attempt],
+        taken: candidates.Taken,
+        path: Path,
+        seconds: float,
+        usage: Usage,
+    ) -> StrategyRun:
+        reason = None
+        if taken.refused:
+            first = taken.first_refused[0]
+            reason = f"{taken.refused} rows refused, first row {first.row}: {first.reason}"
+        status = "not_run" if reason else "ok"
+        attempts.append(Attempt(len(attempts) + 1, "refused" if reason else "ok", reason, seconds, usage))
+        return _run(strategy, entry, status, reason, attempts, landing.landed(path, taken), taken)
+
+
+def _land(found: Found, strategy: Strategy, fields: tuple[str, ...], path: Path) -> candidates.Taken:
+    if found.table is not None:
+        return candidates.land_table(found.table, strategy.name, fields, path)
+    return candidates.land_rows(found.rows or (), strategy.name, fields, path)
+
+
+def _run(
+    strategy: Strategy,
+    entry: Look,
+    status: str,
+    reason: str | None,
+    attempts: list[Attempt],
+    file: landing.LandedFile | None = None,
+    taken: candidates.Taken | None = None,
+) -> StrategyRun:
+    return StrategyRun(
+        strategy.name,
+        strategy.kind,
+        "ok" if status == "ok" else "not_run",
+        reason,
+        entry.angle,
+        entry.angle_index,
+        entry.seed,
+        tuple(attempts),
+        file,
+        taken.refused if taken else 0,
+        taken.first_refused if taken else (),
+    )
+
+
+def _snapshot(campaign: Campaign, round: int) -> tuple[str, int]:
+    """Return the digest of the snapshot that a round reads, freezing the material where it is due (R16)."""
+    sweep = campaign.declaration.sweep
+    dry = sweep.convergence.rule is Rule.DRY
+    if dry and round > 1:
+        first = read_plan(campaign, 1)
+        assert first is not None, "a round that is due has a first round before it"
+        return first.snapshot, first.not_searched
+    if isinstance(sweep.material, ScriptedMaterial):
+        return ("scripted" if dry else f"scripted-{campaign.id}-r{round:03d}"), 0
+    frozen = freeze(sweep.material, campaign.declaration.base, campaign.as_of, campaign.home.snapshots)
+    return frozen.digest, frozen.not_searched
+
+
+def snapshot_of(campaign: Campaign, digest: str) -> Snapshot | None:
+    """Open a round's snapshot; scripted material has none."""
+    if isinstance(campaign.declaration.sweep.material, ScriptedMaterial):
+        return None
+    return Snapshot.open(campaign.home.snapshots / digest)

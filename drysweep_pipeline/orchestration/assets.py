@@ -1,0 +1,300 @@
+"""The assets of a sweep: snapshot, candidates (one a strategy) and wave, intake, verdicts, budget, decision, report.
+
+Three beats each: one engine function, metadata of its report, return. All checks are non-blocking: a check that fails
+must never keep the decision from running, or the campaign would hang in silence.
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypedDict
+
+import dagster as dg
+
+from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.engine import rounds as engine
+from drysweep_pipeline.engine.campaign import Campaign, load
+from drysweep_pipeline.engine.quality import merged
+from drysweep_pipeline.engine.state import change_state, take_lease
+from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.orchestration import checks
+from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
+from drysweep_pipeline.orchestration.typing import Result
+from drysweep_pipeline.reports import write_report
+from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.values import RoundKey
+
+
+def build_assets(declaration: Declaration) -> list[dg.AssetsDefinition]:
+    """Return the assets of a declared sweep, in the order in which data flows."""
+    return [
+        _snapshot(declaration),
+        _candidates(declaration),
+        _intake(declaration),
+        _verdicts(declaration),
+        _budget(declaration),
+        _decision(declaration),
+        _report(declaration),
+    ]
+
+
+def pool_of(sweep: str) -> str:
+    """Return the name of the pool that lets one step at a time write a sweep's ledger."""
+    return f"drysweep_ledger_{sweep}"
+
+
+def _round(home: Home, sweep: str, partition_key: str) -> tuple[Campaign, int]:
+    key = RoundKey.parse(partition_key)
+    return load(home, sweep, key.campaign), key.round
+
+
+class _Owned(TypedDict):
+    """What every asset of a sweep has."""
+
+    group_name: str
+    owners: list[str]
+
+
+class _Common(_Owned):
+    """What every asset of a round has."""
+
+    partitions_def: dg.PartitionsDefinition[str]
+
+
+def _owned(declaration: Declaration) -> _Owned:
+    return {"group_name": declaration.sweep.name, "owners": list(declaration.sweep.owners)}
+
+
+def _common(declaration: Declaration) -> _Common:
+    return {"partitions_def": rounds_of(declaration.sweep.name), **_owned(declaration)}
+
+
+def _snapshot(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+
+    @dg.asset(key=[sweep, "snapshot"], kinds={"parquet"}, **_common(declaration))
+    def snapshot(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
+        """The material that a round reads, frozen; the rounds of a dry campaign share one, named by its digest."""
+        campaign, round = _round(home, sweep, context.partition_key)
+        take_lease(campaign.state_path, holder=context.run.run_id)
+        planned = plan(campaign, round)
+        return dg.MaterializeResult(
+            metadata={"digest": planned.snapshot, "not_searched": planned.not_searched, "as_of": str(campaign.as_of)},
+            data_version=dg.DataVersion(planned.snapshot),
+        )
+
+    return snapshot
+
+
+def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+    names = [strategy.name for strategy in declaration.sweep.strategies]
+    keys = {name: dg.AssetKey([sweep, "candidates", name]) for name in names}
+    wave_key = dg.AssetKey([sweep, "wave"])
+
+    @dg.multi_asset(
+        name=f"{sweep}_candidates",
+        specs=[
+            *(
+                dg.AssetSpec(
+                    keys[strategy.name],
+                    deps=[dg.AssetKey([sweep, "snapshot"])],
+                    kinds={strategy.kind, "parquet"},
+                    description=f"What {strategy.name} reported; a row is a candidate. Missing where it was not run.",
+                    **_owned(declaration),
+                )
+                for strategy in declaration.sweep.strategies
+            ),
+            # Always yielded: a step whose upstream output was not yielded is skipped, and the run ends green.
+            dg.AssetSpec(
+                wave_key,
+                deps=list(keys.values()),
+                kinds={"json"},
+                description="The manifest of a round: every strategy with its status, files and hashes.",
+                **_owned(declaration),
+            ),
+        ],
+        check_specs=[checks.ran_to_its_end(key) for key in keys.values()],
+        partitions_def=rounds_of(sweep),
+        can_subset=True,
+    )
+    def candidates(
+        context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]
+    ) -> Iterator[Result | dg.AssetCheckResult]:
+        campaign, round = _round(home, sweep, context.partition_key)
+        runs = []
+        # A wave is whole: all strategies run, whatever part of them was selected.
+        for run in wave(campaign, round):
+            runs.append(run)
+            if keys.get(run.strategy) in context.selected_asset_keys:
+                yield from _of_strategy(context, keys[run.strategy], run)
+        if wave_key in context.selected_asset_keys:
+            not_run = sorted(run.strategy for run in runs if run.status == "not_run")
+            yield dg.MaterializeResult(asset_key=wave_key, metadata={"complete": not not_run, "not_run": not_run})
+
+    return candidates
+
+
+def _of_strategy(
+    context: dg.AssetExecutionContext, key: dg.AssetKey, run: StrategyRun
+) -> Iterator[Result | dg.AssetCheckResult]:
+    """Yield a materialization where the strategy ran, and only a failed check where it did not."""
+    check = checks.of_run(key, run)
+    if run.status == "not_run":
+        context.log.warning(f"{run.strategy} is not_run: {run.reason}")
+        yield check
+        return
+    metadata: dict[str, Any] = {
+        "dagster/row_count": run.file.rows if run.file else 0,
+        "angle": run.angle,
+        "seconds": run.seconds,
+        "calls": run.usage.calls,
+        "sha256": run.file.sha256 if run.file else "",
+    }
+    yield dg.MaterializeResult(asset_key=key, metadata=metadata, check_results=[check])
+
+
+def _intake(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+    key = dg.AssetKey([sweep, "intake"])
+
+    @dg.asset(
+        key=key,
+        deps=[dg.AssetKey([sweep, "wave"])],
+        kinds={"duckdb"},
+        pool=pool_of(sweep),
+        check_specs=checks.of_intake(key),
+        **_common(declaration),
+    )
+    def intake(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
+        """The round's candidates, deduplicated against everything ever seen; a row is a distinct finding."""
+        campaign, round = _round(home, sweep, context.partition_key)
+        report = engine.take_in(campaign, round)
+        return dg.MaterializeResult(
+            metadata={
+                "dagster/row_count": report.distinct,
+                "candidates": report.rows,
+                "fresh": report.fresh,
+                "reopened": report.reopened,
+                "complete": report.complete,
+                "not_run": report.not_run,
+            },
+            check_results=checks.intake_results(report, merged(campaign, round)),
+        )
+
+    return intake
+
+
+def _verdicts(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+
+    @dg.asset(
+        key=[sweep, "verdicts"],
+        deps=[dg.AssetKey([sweep, "intake"])],
+        kinds={"parquet"},
+        pool=pool_of(sweep),
+        **_common(declaration),
+    )
+    def verdicts(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
+        """What the judge said of findings that had no verdict; a row is a ruling."""
+        campaign, round = _round(home, sweep, context.partition_key)
+        report = engine.judge(campaign, round)
+        return dg.MaterializeResult(
+            metadata={
+                "dagster/row_count": report.judged,
+                "confirmed": report.confirmed,
+                "rejected": report.rejected,
+                "undecided": report.undecided,
+                "unjudged": report.unjudged,
+                "calls": report.calls,
+            }
+        )
+
+    return verdicts
+
+
+def _budget(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+    key = dg.AssetKey([sweep, "budget"])
+
+    @dg.asset(
+        key=key,
+        deps=[dg.AssetKey([sweep, "verdicts"])],
+        check_specs=[checks.within_ceilings(key)],
+        **_common(declaration),
+    )
+    def budget(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
+        """What the round used, and what the campaign has spent of its ceilings."""
+        campaign, round = _round(home, sweep, context.partition_key)
+        report = engine.settle(campaign, round)
+        return dg.MaterializeResult(
+            metadata={
+                "calls": report.calls,
+                "calls_lost": report.lost,
+                "calls_spent": report.spent,
+                "calls_ceiling": report.ceiling if report.ceiling is not None else "none",
+                "rounds": report.rounds,
+                "rounds_ceiling": report.rounds_ceiling,
+                "tripped": report.tripped or "",
+            },
+            check_results=[checks.budget_result(report)],
+        )
+
+    return budget
+
+
+def _decision(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+
+    @dg.asset(
+        key=[sweep, "decision"],
+        deps=[dg.AssetKey([sweep, "budget"])],
+        kinds={"duckdb"},
+        pool=pool_of(sweep),
+        **_common(declaration),
+    )
+    def decision(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
+        """Where the campaign stands after all its rounds: running, or its outcome and why."""
+        campaign, round = _round(home, sweep, context.partition_key)
+        standing = engine.decide(campaign, round)
+        return dg.MaterializeResult(
+            metadata={
+                "outcome": standing.outcome.value,
+                "reason": standing.reason or "",
+                "k": campaign.policy.k,
+                "quiet": standing.quiet,
+                "rounds": standing.rounds,
+            }
+        )
+
+    return decision
+
+
+def _report(declaration: Declaration) -> dg.AssetsDefinition:
+    sweep = declaration.sweep.name
+
+    @dg.asset(
+        key=[sweep, "report"],
+        deps=[dg.AssetDep(dg.AssetKey([sweep, "decision"]), partition_mapping=dg.AllPartitionMapping())],
+        kinds={"markdown"},
+        partitions_def=campaigns_of(sweep),
+        **_owned(declaration),
+    )
+    def report(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
+        """What a campaign found and why it stopped, for people (Markdown) and programs (JSON)."""
+        campaign = load(home, sweep, context.partition_key)
+        files = write_report(home, sweep, campaign.id)
+        change_state(campaign.state_path, reported=True)
+        facts = summary(home, sweep, campaign.id)
+        return dg.MaterializeResult(
+            metadata={
+                "outcome": facts["outcome"],
+                "verdict": facts["verdict"],
+                "k": facts["k"],
+                "rounds": facts["rounds"],
+                "summary": dg.MetadataValue.md(files["md"].read_text(encoding="utf-8")[:50_000]),
+                **{f"file_{name}": dg.MetadataValue.path(path) for name, path in files.items()},
+            }
+        )
+
+    return report

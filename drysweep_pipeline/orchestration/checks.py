@@ -1,0 +1,74 @@
+"""Asset checks: whether a round is complete, whether seen holds nothing twice, whether fingerprints are good.
+
+Specs and results only; what they look at comes from the engine's reports. None is blocking.
+"""
+
+import dagster as dg
+
+from drysweep_pipeline.engine.quality import Merged
+from drysweep_pipeline.engine.rounds import BudgetReport, IntakeReport
+from drysweep_pipeline.landing import StrategyRun
+
+_WARN = dg.AssetCheckSeverity.WARN
+_ERROR = dg.AssetCheckSeverity.ERROR
+
+
+def ran_to_its_end(key: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the spec of the check that a strategy ran and gave its mark of complete output."""
+    return dg.AssetCheckSpec("ran_to_its_end", asset=key, description="The strategy ran; failure is not silence.")
+
+
+def of_run(key: dg.AssetKey, run: StrategyRun) -> dg.AssetCheckResult:
+    """Return whether a strategy ran to its end."""
+    return dg.AssetCheckResult(
+        asset_key=key,
+        check_name="ran_to_its_end",
+        passed=run.status == "ok",
+        severity=_ERROR,
+        description=run.reason,
+        metadata={"status": run.status, "attempts": len(run.attempts), "rows_refused": run.refused},
+    )
+
+
+def of_intake(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """Return the specs of the checks on intake."""
+    return [
+        dg.AssetCheckSpec("round_complete", asset=key, description="Every strategy ran, so the round can be quiet."),
+        dg.AssetCheckSpec("seen_once", asset=key, description="No fingerprint of this round is twice in seen."),
+        dg.AssetCheckSpec("fingerprint_quality", asset=key, description="No fingerprint merges distinct findings."),
+    ]
+
+
+def intake_results(report: IntakeReport, merged: Merged) -> list[dg.AssetCheckResult]:
+    """Return the results of the checks on intake."""
+    missing = ", ".join(f"{name}: {why}" for name, why in sorted(report.not_run.items()))
+    return [
+        dg.AssetCheckResult(
+            check_name="round_complete", passed=report.complete, severity=_WARN, description=missing or None
+        ),
+        dg.AssetCheckResult(
+            check_name="seen_once", passed=not report.twice, severity=_ERROR, metadata={"twice": list(report.twice[:5])}
+        ),
+        dg.AssetCheckResult(
+            check_name="fingerprint_quality",
+            passed=not merged.fingerprints,
+            severity=_WARN,
+            description=merged.sentence,
+            metadata={"merging_fingerprints": merged.fingerprints},
+        ),
+    ]
+
+
+def within_ceilings(key: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the spec of the check that no ceiling tripped."""
+    return dg.AssetCheckSpec("within_ceilings", asset=key, description="No ceiling tripped during the round.")
+
+
+def budget_result(report: BudgetReport) -> dg.AssetCheckResult:
+    """Return whether a round stayed under its ceilings."""
+    return dg.AssetCheckResult(
+        check_name="within_ceilings",
+        passed=report.tripped is None,
+        severity=_WARN,
+        description=f"the ceiling on {report.tripped} tripped" if report.tripped else None,
+    )

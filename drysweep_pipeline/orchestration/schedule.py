@@ -1,0 +1,39 @@
+"""The schedule of a sweep: at each tick the start job records a campaign, as of the tick."""
+
+from datetime import UTC
+
+import dagster as dg
+
+from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.engine.state import read_states
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.orchestration.jobs import WAITING
+
+
+def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> list[dg.ScheduleDefinition]:
+    """Return the sweep's schedule, if it declares one; a declared schedule runs wherever the daemon runs."""
+    sweep = declaration.sweep
+    declared = sweep.schedule
+    if declared is None:
+        return []
+
+    @dg.schedule(
+        name=f"{sweep.name}_campaigns",
+        job=start_job,
+        cron_schedule=declared.cron,
+        execution_timezone=declared.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        required_resource_keys={"home"},
+        description=f"Starts a campaign of {sweep.name}.",
+    )
+    def campaigns(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        home: Home = context.resources.home
+        states = read_states(home.sweep(sweep.name).root / "state")
+        waiting = [state.campaign for state in states if state.outcome in WAITING]
+        if waiting and declared.if_waiting == "skip":
+            return dg.SkipReason(f"campaign {waiting[-1]} has not ended")
+        as_of = context.scheduled_execution_time.astimezone(UTC).isoformat()
+        config = {"ops": {f"{sweep.name}_start_campaign": {"config": {"as_of": as_of}}}}
+        return dg.RunRequest(run_key=f"{sweep.name}/{as_of}", run_config=config)
+
+    return [campaigns]

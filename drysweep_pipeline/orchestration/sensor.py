@@ -1,0 +1,132 @@
+"""The sensor that launches every round: level-triggered, on the small state files. It never opens DuckDB.
+
+A round whose process died is launched again under the next attempt: Dagster would keep the dead run as started for
+ever and never repeat its run key, so the run is reported as failed here and the attempt is part of the key.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.engine.state import State, read_states
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.orchestration.partitions import (
+    CAMPAIGN_TAG,
+    REPORT_TAG,
+    ROUND_TAG,
+    campaigns_of,
+    round_tags,
+    rounds_of,
+)
+from drysweep_pipeline.values import Outcome, RoundKey
+
+MAX_ATTEMPTS = 3
+# A run that holds no lease this long after its start has no process any more.
+_GRACE_SECONDS = 60.0
+_UNDER_WAY = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+
+
+@dataclass
+class _Tick:
+    """What one look at the state files asks for."""
+
+    requests: list[dg.RunRequest] = field(default_factory=list)
+    rounds: list[str] = field(default_factory=list)
+    campaigns: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+
+
+def build_sensor(
+    declaration: Declaration, round_job: dg.UnresolvedAssetJobDefinition, report_job: dg.UnresolvedAssetJobDefinition
+) -> dg.SensorDefinition:
+    """Return the sensor of a sweep."""
+    sweep = declaration.sweep.name
+
+    @dg.sensor(
+        name=f"{sweep}_next_round",
+        jobs=[round_job, report_job],
+        minimum_interval_seconds=1,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        required_resource_keys={"home"},
+        description=f"Launches the next round of every running campaign of {sweep}, and reports of ended ones.",
+    )
+    def next_round(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        home: Home = context.resources.home
+        tick = _Tick()
+        for state in read_states(home.sweep(sweep).root / "state"):
+            if state.driver == "sensor":
+                _look(context.instance, sweep, state, tick)
+        if not tick.requests:
+            return dg.SkipReason("; ".join(tick.stuck) or "no campaign has a round due")
+        return dg.SensorResult(
+            run_requests=tick.requests,
+            dynamic_partitions_requests=[
+                rounds_of(sweep).build_add_request(tick.rounds),
+                campaigns_of(sweep).build_add_request(tick.campaigns),
+            ],
+        )
+
+    return next_round
+
+
+def _look(instance: dg.DagsterInstance, sweep: str, state: State, tick: _Tick) -> None:
+    if state.outcome is Outcome.RUNNING and state.next is not None:
+        _ask_for_round(instance, sweep, state, state.next, tick)
+    elif state.outcome is not Outcome.RUNNING and not state.reported:
+        _ask_for_report(instance, sweep, state, tick)
+
+
+def _ask_for_round(instance: dg.DagsterInstance, sweep: str, state: State, round: int, tick: _Tick) -> None:
+    key = str(RoundKey(state.campaign, round))
+    tags = round_tags(sweep, key)
+    attempt = _attempt(instance, {ROUND_TAG: tags[ROUND_TAG]}, state)
+    if attempt is None:
+        return
+    if attempt > MAX_ATTEMPTS:
+        tick.stuck.append(f"round {key} failed {MAX_ATTEMPTS} times; look at its last run, then `drysweep resume`")
+        return
+    tick.rounds.append(key)
+    tick.requests.append(
+        dg.RunRequest(job_name=f"{sweep}_round", run_key=f"{sweep}/{key}#{attempt}", partition_key=key, tags=tags)
+    )
+
+
+def _ask_for_report(instance: dg.DagsterInstance, sweep: str, state: State, tick: _Tick) -> None:
+    name = f"{sweep}/{state.campaign}/report/{state.rounds}/{state.outcome}"
+    attempt = _attempt(instance, {REPORT_TAG: name}, state)
+    if attempt is None or attempt > MAX_ATTEMPTS:
+        return
+    tick.campaigns.append(state.campaign)
+    tick.requests.append(
+        dg.RunRequest(
+            job_name=f"{sweep}_report",
+            run_key=f"{name}#{attempt}",
+            partition_key=state.campaign,
+            tags={REPORT_TAG: name, CAMPAIGN_TAG: f"{sweep}/{state.campaign}"},
+        )
+    )
+
+
+def _attempt(instance: dg.DagsterInstance, tags: dict[str, str], state: State) -> int | None:
+    """Return the number of the attempt that is due, or None while one is under way; bury runs whose process died."""
+    records = instance.get_run_records(filters=dg.RunsFilter(tags=tags))
+    alive = 0
+    for record in records:
+        run = record.dagster_run
+        if run.is_finished:
+            continue
+        if run.status in _UNDER_WAY and _is_dead(state, run.run_id, record.start_time):
+            instance.report_run_failed(run, "drysweep: the process of this run is gone")
+            continue
+        alive += 1
+    return None if alive else len(records) + 1
+
+
+def _is_dead(state: State, run_id: str, started: float | None) -> bool:
+    """Tell whether the process of a run is gone, from the campaign's lease."""
+    lease = state.lease
+    if lease is not None and lease.holder == run_id:
+        return not lease.alive
+    return started is not None and time.time() - started > _GRACE_SECONDS
