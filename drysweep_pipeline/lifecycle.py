@@ -41,6 +41,15 @@ TRANSITIONS: dict[tuple[State, Act], State] = {
     (State.FIXED, Act.REOPEN): State.REOPENED,
     (State.ACCEPTED_RISK, Act.EXPIRE): State.OPEN,
 }
+LOGGED = {
+    Act.FIX: "finding_fixed",
+    Act.CONTEST: "finding_contested",
+    Act.ACCEPT_RISK: "risk_accepted",
+    Act.DECLINE: "finding_declined",
+    Act.ESCALATE: "finding_escalated",
+    Act.CONFIRM: "finding_confirmed",
+}
+"""The event that each act of a person is logged as."""
 _POINTERS = (
     re.compile(r"\S+::\S+"),  # file::test
     re.compile(r"\S+:[0-9]+"),  # file:LINE

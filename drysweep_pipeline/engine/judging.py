@@ -24,7 +24,7 @@ from drysweep_pipeline.errors import FinderError, RoundGap
 from drysweep_pipeline.judges import JUDGES, Question, Ruling
 from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
-from drysweep_pipeline.values import Usage, Verdict
+from drysweep_pipeline.values import Severity, Usage, Verdict
 
 VERDICTS = "verdicts.parquet"
 VERDICTS_MANIFEST = "verdicts.json"
@@ -42,7 +42,6 @@ _PAYLOAD = f"""
     from read_parquet(?)
     where fp in (select unnest(cast(? as uuid[])))
     qualify row_number() over (partition by fp order by {{rank}}, strategy, row) = 1
-    order by {{rank}}, fp
 """.format(rank="case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end")
 
 
@@ -131,15 +130,15 @@ def _ruled(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]
 
 
 def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, Any]]:
-    """Return the landed rows of findings in order of judging: severity, then fingerprint."""
-    if not pending:
-        return []
-    files = [
-        str(file) for round in sorted({p.round for p in pending}) for file in landing.readable(campaign.folder(round))
-    ]
-    with duckdb.connect() as connection:
-        rows = connection.execute(_PAYLOAD, [files, [str(p.fp) for p in pending]]).fetchall()
-    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    """Return findings as their newest round raised them at worst, in order of judging: severity, then fingerprint."""
+    rows: list[dict[str, Any]] = []
+    for round in sorted({each.round for each in pending}):
+        files = [str(file) for file in landing.readable(campaign.folder(round))]
+        wanted = [str(each.fp) for each in pending if each.round == round]
+        with duckdb.connect() as connection:
+            found = connection.execute(_PAYLOAD, [files, wanted]).fetchall()
+        rows += [dict(zip(COLUMNS, row, strict=True)) for row in found]
+    return sorted(rows, key=lambda row: (Severity(row["severity"]).rank, row["fp"]))
 
 
 def _land(

@@ -3,6 +3,7 @@
 Which answers and which moves are allowed is decided in ``convergence`` and ``lifecycle``; a refusal changes nothing.
 """
 
+import unicodedata
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -10,32 +11,24 @@ from uuid import UUID
 
 import duckdb
 
-from drysweep_pipeline import fingerprint, landing
+from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import Answer, Standing, after_answer
 from drysweep_pipeline.engine import journal, standing
-from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.errors import NotFound
+from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
+from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.judges import Ruling
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger import lives, open_ledger
-from drysweep_pipeline.lifecycle import Act, Deed, moved
+from drysweep_pipeline.lifecycle import LOGGED, Deed, moved
 from drysweep_pipeline.values import Event, Severity
 
 _FIND = """
-    select fp, identity, severity, scope, {rank} as rank
-    from read_parquet(?)
-    where cast(fp as varchar) = ? or identity = ?
-    order by rank
-    limit 1
+    select fp, severity, scope
+    from read_parquet($1)
+    where cast(fp as varchar) = $2 or array_to_string(json_extract_string(identity, '$[*]')[2:], '/') = $2
+    qualify row_number() over (partition by fp order by {rank}, strategy, row) = 1
+    limit 2
 """.format(rank="case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end")
-_LOGGED = {
-    Act.FIX: "finding_fixed",
-    Act.CONTEST: "finding_contested",
-    Act.ACCEPT_RISK: "risk_accepted",
-    Act.DECLINE: "finding_declined",
-    Act.ESCALATE: "finding_escalated",
-    Act.CONFIRM: "finding_confirmed",
-}
 
 
 def answer(campaign: Campaign, said: Answer) -> Standing:
@@ -56,7 +49,7 @@ def answer(campaign: Campaign, said: Answer) -> Standing:
 def act(campaign: Campaign, finding: str, deed: Deed) -> None:
     """Record what a person did to a finding, named by its fingerprint or its label, at the campaign's last round.
 
-    Raises ``NotFound`` where the campaign did not sight it, ``Refused`` where the rules do not allow the move.
+    Raises ``NotFound`` where no campaign of the sweep sighted it, ``Refused`` where the rules do not allow the move.
     """
     with open_ledger(campaign.home.ledger) as ledger:
         fp, severity, scope = _sighted(campaign, finding)
@@ -70,24 +63,37 @@ def act(campaign: Campaign, finding: str, deed: Deed) -> None:
                 lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
             if new_state is not state:
                 lives.record_life(ledger, fp, new_state, campaign.place(round), scope=scope, expires=deed.expires)
-            event = Event(_LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence)
+            event = Event(LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence)
             ledger_journal.log(ledger, campaign.id, now, [event])
             journal.write_action(campaign, _deed_json(fp, round, now, deed))
         standing.publish(ledger, campaign)
 
 
 def _sighted(campaign: Campaign, finding: str) -> tuple[UUID, Severity, str]:
-    """Return fingerprint, severity and scope of a finding as the campaign sighted it last."""
-    for round in range(journal.standing(campaign).rounds, 0, -1):
-        files = [str(file) for file in landing.readable(campaign.folder(round))]
-        if not files:
-            continue
-        with duckdb.connect() as connection:
-            identity = fingerprint.identity(list(finding.split("/"))) if all(finding.split("/")) else ""
-            rows = connection.execute(_FIND, [files, finding, identity]).fetchall()
-        if rows:
-            return rows[0][0], Severity(rows[0][2]), rows[0][3]
+    """Return fingerprint, severity and scope of a finding as the campaign sighted it last, else as others did."""
+    others = (load(campaign.home.home, campaign.home.name, name) for name in _others(campaign))
+    for looked in (campaign, *others):
+        for round in range(journal.standing(looked).rounds, 0, -1):
+            found = _raised(looked, round, finding)
+            if found is not None:
+                return found
     raise NotFound("finding", finding)
+
+
+def _others(campaign: Campaign) -> list[str]:
+    """Return the sweep's other campaigns, the one recorded last first."""
+    return [name for name in reversed(campaigns(campaign.home.home, campaign.home.name)) if name != campaign.id]
+
+
+def _raised(campaign: Campaign, round: int, finding: str) -> tuple[UUID, Severity, str] | None:
+    files = [str(file) for file in landing.readable(campaign.folder(round))]
+    if not files:
+        return None
+    with duckdb.connect() as connection:
+        rows = connection.execute(_FIND, [files, unicodedata.normalize("NFC", finding)]).fetchall()
+    if len(rows) > 1:
+        raise Refused(f"{finding!r} names several findings", help="name the one that is meant by its fingerprint")
+    return (rows[0][0], Severity(rows[0][1]), rows[0][2]) if rows else None
 
 
 def _deed_json(fp: UUID, round: int, at: datetime, deed: Deed) -> dict[str, Any]:
