@@ -106,13 +106,19 @@ def resolve_sweep(name_or_path: str, root: Path) -> Path:
     known = find_sweeps(root)
     if name_or_path in known:
         return known[name_or_path]
-    path = Path(name_or_path)
-    if path.is_dir() and (path / "defs.yaml").is_file():
-        path = path / "defs.yaml"
-    if path.is_file():
+    path = _file_of(Path(name_or_path))
+    if path is not None:
         return path
     near = difflib.get_close_matches(name_or_path, known, n=5, cutoff=0.5)
     raise NotFound("sweep", name_or_path, near or list(known))
+
+
+def _file_of(path: Path) -> Path | None:
+    try:
+        path = path / "defs.yaml" if path.is_dir() else path
+        return path if path.is_file() else None
+    except OSError:
+        return None
 
 
 def freeze_json(declaration: Declaration) -> str:
@@ -232,22 +238,30 @@ def _queries(data: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
 
 def _query_text(written: Written, keys: Keys, name: str) -> str:
     """Return the SQL in a file beside the declaration. Raises ``DeclarationError`` where it may not be read."""
-    base = written.file.parent.resolve()
     help = f"paths are relative to {written.file.parent}, and stay in it"
     if Path(name).is_absolute() or "\0" in name:
         raise written.refusal(keys, f"{shown(name)} is not a relative path", help)
-    path = (base / name).resolve()
-    if ".." in Path(name).parts or not path.is_relative_to(base):
-        raise written.refusal(keys, f"{shown(name)} leads out of the folder of the sweep", help)
-    if not path.is_file():
-        raise written.refusal(keys, f"there is no file {shown(name)}", _nearest_file(base, name) or help)
     try:
-        text = path.read_bytes()[: MAX_BYTES + 1].decode()
-    except (OSError, UnicodeDecodeError):
-        raise written.refusal(keys, f"{shown(name)} cannot be read as UTF-8 text") from None
+        base = written.file.parent.resolve()
+        path = (base / name).resolve()
+        if ".." in Path(name).parts or not path.is_relative_to(base):
+            raise written.refusal(keys, f"{shown(name)} leads out of the folder of the sweep", help)
+        if not path.is_file():
+            raise written.refusal(keys, f"there is no file {shown(name)}", _nearest_file(base, name) or help)
+        text = _first_mebibyte(path).decode()
+    except UnicodeDecodeError:
+        raise written.refusal(keys, f"{shown(name)} is not UTF-8 text") from None
+    # A loop of links is a RuntimeError.
+    except (OSError, RuntimeError) as error:
+        raise written.refusal(keys, f"{shown(name)} cannot be read: {error}") from None
     if not text.strip() or len(text) > MAX_BYTES:
         raise written.refusal(keys, f"{shown(name)} is {'larger than 1 MiB' if text.strip() else 'empty'}")
     return text
+
+
+def _first_mebibyte(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
 
 
 def _nearest_file(base: Path, name: str) -> str | None:

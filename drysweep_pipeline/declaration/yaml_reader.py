@@ -93,10 +93,10 @@ def read_yaml(path: Path, text: str | None = None, *, within: str = "") -> Docum
 
 
 def _content(path: Path) -> str:
-    if not path.is_file():
-        what = "is a directory, not a YAML file" if path.is_dir() else "there is no such file"
-        raise DeclarationError(what, file=path)
     try:
+        if not path.is_file():
+            what = "is a directory, not a YAML file" if path.is_dir() else "there is no such file"
+            raise DeclarationError(what, file=path)
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:

@@ -108,6 +108,7 @@ REFUSALS = [
     ("labels.sql", "sql/../labels.sql", 9, "strategies[0].query.file", "leads out"),
     ("labels.sql", "/labels.sql", 9, "strategies[0].query.file", "relative"),
     ("labels.sql", "empty.sql", 9, "strategies[0].query.file", "empty"),
+    ("labels.sql", "x" * 400, 9, "strategies[0].query.file", "cannot be read"),
     ("labels.sql", "sql", 9, "strategies[0].query.file", "no file"),
     ("prefix: web.", "prefix: [web.]", 10, "strategies[0].angles[1].prefix", "got a list"),
     ("prefix: web.", "prefix: 2026-01-01", 10, "strategies[0].angles[1].prefix", "in quotes it is text"),
