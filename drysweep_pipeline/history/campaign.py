@@ -1,0 +1,127 @@
+"""What the history holds of one campaign, as plain rows: the questions that summaries and reports ask.
+
+Instants come as ISO 8601 texts in UTC ending in ``Z``. How the answers are shown is ``reports``' business.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from drysweep_pipeline.errors import NotFound
+from drysweep_pipeline.history.reading import rows
+
+Row = dict[str, Any]
+
+_CAMPAIGN = """
+    select
+        sweep, campaign, epoch_us(as_of) as as_of, outcome, reason, rule, k, rounds, quiet, repeats, seen, confirmed,
+        rejected, undecided, unjudged, calls, tokens, cost_usd, snapshot, declaration, not_searched,
+        epoch_us(started_at) as started_at, epoch_us(ended_at) as ended_at
+    from campaigns
+    where sweep = ? and campaign = ?
+"""
+_KNOWN = "select campaign from published.campaigns where sweep = ? order by as_of desc, seq desc"
+_LEDGER_SEEN = "select count(distinct fp) as seen from published.sightings where sweep = ?"
+_ROUNDS = """
+    select
+        round, complete, quiet, repeat, fresh, reopened, blocking, rows, distinct_findings, calls, tokens, cost_usd,
+        seconds, tripped, snapshot, not_searched, outcome, reason
+    from rounds
+    where sweep = ? and campaign = ?
+    order by round
+"""
+_EVENTS = """
+    select name, round, epoch_us("at") as "at", cast(fp as varchar) as fp, label, actor, reason, evidence
+    from events
+    where sweep = ? and campaign = ?
+    order by seq
+"""
+_NOT_RUN = """
+    select round, actor as strategy, reason
+    from published.events
+    where sweep = ? and campaign = ? and name = 'finder_not_run'
+    order by seq
+"""
+_FINDINGS = """
+    select
+        cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict,
+        f.severity, f.subject, f.kind, f.scope, f.title, f.path, f.line, f.owner, f.evidence, f.attributes,
+        f.first_campaign, f.first_round, f.last_campaign, f.last_round, f.sightings, here.strategies
+    from all_findings f
+    join (
+        select fp, list_sort(list(distinct strategy)) as strategies
+        from published.sightings
+        where sweep = $sweep and campaign = $campaign
+        group by fp
+    ) here on here.fp = f.fp
+    where f.sweep = $sweep
+    order by
+        case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        f.label,
+        f.fp
+"""
+_YIELD = """
+    select strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique
+    from strategy_yield
+    where sweep = ? and campaign = ?
+    order by unique_found desc, found desc, strategy
+"""
+_BLOCKING = "select severity from published.blocking where sweep = ? and campaign = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One campaign in an open history."""
+
+    connection: duckdb.DuckDBPyConnection
+    sweep: str
+    campaign: str
+
+    def head(self) -> Row:
+        """Return the campaign's own row. Raises ``NotFound`` where it was not published."""
+        found = self._rows(_CAMPAIGN)
+        if not found:
+            known = [row["campaign"] for row in rows(self.connection, _KNOWN, [self.sweep])]
+            raise NotFound("campaign", f"{self.sweep}/{self.campaign}", known)
+        return {**found[0], **{name: _iso(found[0][name]) for name in ("as_of", "started_at", "ended_at")}}
+
+    def ledger_seen(self) -> int:
+        """Return how many findings all campaigns of the sweep have seen."""
+        return int(rows(self.connection, _LEDGER_SEEN, [self.sweep])[0]["seen"])
+
+    def rounds(self) -> list[Row]:
+        """Return the decided rounds, in order."""
+        return self._rows(_ROUNDS)
+
+    def events(self) -> list[Row]:
+        """Return what happened, in the order of the ledger, without what an event does not say."""
+        told = [{**row, "at": _iso(row["at"])} for row in self._rows(_EVENTS)]
+        return [{key: value for key, value in row.items() if value is not None} for row in told]
+
+    def not_run(self) -> list[Row]:
+        """Return the strategies that did not run to their end: round, strategy and reason."""
+        return self._rows(_NOT_RUN)
+
+    def findings(self) -> list[Row]:
+        """Return the findings sighted in the campaign, rejected ones included, the worst first."""
+        given = {"sweep": self.sweep, "campaign": self.campaign}
+        return rows(self.connection, _FINDINGS, given)
+
+    def strategies(self) -> list[Row]:
+        """Return what each strategy found, the one with the most unique findings first."""
+        return self._rows(_YIELD)
+
+    def blocking(self) -> set[str]:
+        """Return the severities that block in this campaign."""
+        return {row["severity"] for row in self._rows(_BLOCKING)}
+
+    def _rows(self, sql: str) -> list[Row]:
+        return rows(self.connection, sql, [self.sweep, self.campaign])
+
+
+def _iso(microseconds: int | None) -> str | None:
+    if microseconds is None:
+        return None
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat().replace("+00:00", "Z")

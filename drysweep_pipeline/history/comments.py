@@ -1,0 +1,177 @@
+"""What every view, column and macro of the history means; written into the file as ``comment on``."""
+
+from collections.abc import Iterator, Mapping
+
+_SHARED = {
+    "sweep": "the sweep that the row belongs to",
+    "campaign": "one execution of the sweep, from its first round to its outcome",
+    "round": "the round, from 1",
+    "as_of": "the instant the campaign looks at (UTC); campaigns are ordered by it, then by seq",
+    "seq": "in which order the sweep's campaigns were recorded",
+    "outcome": "the campaign's outcome; only converged means that these strategies find no more",
+    "fp": "the fingerprint: 128 bits of SHA-256 over the declared fields",
+    "label": "the fingerprint's values, joined by /",
+    "strategy": "the way of looking",
+    "calls": "finder and judge calls used",
+    "tokens": "tokens used",
+    "cost_usd": "US dollars used",
+    "seconds": "time used, by the monotonic clock",
+    "not_searched": "files of the snapshot that could not be read",
+    "snapshot": "the digest of the material as it was frozen",
+    "reason": "the ceiling's name, churn, turn or not_run where one of them stopped the campaign",
+    "verdict": "what the judge, or a person after it, said last: confirmed, rejected, undecided, unjudged or none",
+}
+_FINDING = {
+    **{name: _SHARED[name] for name in ("sweep", "fp", "label", "verdict")},
+    "status": "the verdict while that is rejected or undecided and nobody acted, else the state",
+    "state": "open, fixed, reopened, contested, accepted_risk, declined or escalated",
+    "severity": "blocker, major, minor or nit: the worst that was reported when it was last sighted",
+    "subject": "what the finding is about",
+    "kind": "what is wrong with it",
+    "scope": "what a fix of it would touch",
+    "title": "the finding in a line",
+    "path": "the file it was seen in",
+    "line": "the line in that file",
+    "owner": "whose it is",
+    "evidence": "what the strategy offered as proof",
+    "attributes": "everything else that was reported, as a JSON object",
+    "expires": "the last day of an accepted risk",
+    "first_campaign": "the campaign of the earliest sighting, in the order (as_of, seq, round)",
+    "first_round": "the round of the earliest sighting",
+    "first_as_of": "the as_of of the earliest sighting",
+    "last_campaign": "the campaign of the latest sighting",
+    "last_round": "the round of the latest sighting",
+    "last_as_of": "the as_of of the latest sighting",
+    "sightings": "how often it was sighted, once a strategy and round",
+    "strategies": "the strategies that sighted it, by name",
+    "outcome": "the outcome of the campaign that sighted it last",
+}
+VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "campaigns": (
+        "One row a campaign: what it agreed to, where it stands, what it saw and what that took.",
+        {
+            **_SHARED,
+            "k": "the consecutive quiet rounds that the campaign needs",
+            "rule": "dry (nothing new) or clean (nothing blocking and unsettled)",
+            "rounds": "how many rounds were decided",
+            "quiet": "how many rounds at the end were quiet",
+            "repeats": "how many of those took no new angle and no new chance, and so prove little",
+            "seen": "findings sighted in the campaign, whatever became of them",
+            "confirmed": "of those, confirmed",
+            "rejected": "of those, rejected",
+            "undecided": "of those, undecided: asked about, and not answered",
+            "unjudged": "of those, without a judge's word",
+            "snapshot": "the digest of the material that the latest round read",
+            "declaration": "the digest of the declaration that the campaign is bound to",
+            "not_searched": "files that the latest round could not read",
+            "started_at": "when it was recorded (wall clock)",
+            "ended_at": "when it ended (wall clock)",
+        },
+    ),
+    "rounds": (
+        "One row a decided round.",
+        {
+            **_SHARED,
+            "complete": "every strategy ran; an incomplete round is never quiet",
+            "quiet": "the round counts toward K",
+            "repeat": "the round was quiet and no strategy took a new angle or chance",
+            "fresh": "findings with no sighting at an earlier place in the order",
+            "reopened": "fixed findings that were sighted again on material from after the fix",
+            "blocking": "blocking and unsettled findings raised in the round (clean rule)",
+            "rows": "rows that the strategies reported",
+            "distinct_findings": "distinct findings among those",
+            "tripped": "the ceiling that tripped inside the round",
+            "quiet_in_a_row": "consecutive quiet rounds, this one included",
+            "outcome": "what was decided after this round",
+            "campaign_outcome": "where the campaign stands now",
+            "taken_at": "when its candidates were taken in (wall clock)",
+            "decided_at": "when it was decided (wall clock)",
+        },
+    ),
+    "strategy_runs": (
+        "One row an attempt of a strategy in a round.",
+        {
+            **_SHARED,
+            "attempt": "the attempt, from 1",
+            "status": "ok, or how it did not run to its end",
+            "reason": "why it did not",
+            "angle": "what varied in this round, as a JSON object",
+            "rows": "valid rows that it reported",
+        },
+    ),
+    "findings": ("One row a finding, rejected ones left out.", _FINDING),
+    "all_findings": ("One row a finding, rejected ones included.", _FINDING),
+    "open_findings": (
+        "The findings that are open, reopened or escalated, with their age.",
+        {
+            **_FINDING,
+            "age": "from the as_of of the first sighting to that of the sweep's newest campaign",
+            "age_days": "the same, in days",
+        },
+    ),
+    "sightings": (
+        "One row for each finding, strategy, campaign and round: repeats are kept.",
+        {**_SHARED, "hits": "how many rows the strategy reported for it"},
+    ),
+    "verdicts": (
+        "One row for everything that was said of a finding; the last word counts.",
+        {
+            **_SHARED,
+            "round": "the round in which it was said",
+            "judge": "who said it: the kind of judge, or person:NAME",
+            "verdict": "confirmed, rejected, undecided or unjudged",
+            "reason": "why",
+            "calls": "calls that the verdict took",
+            "ord": "in which order verdicts were recorded in the sweep",
+        },
+    ),
+    "events": (
+        "One row for everything that happened, in the order of the ledger.",
+        {
+            **_SHARED,
+            "seq": "the position in the sweep's ledger",
+            "at": "when it was recorded (wall clock)",
+            "name": "what happened",
+            "actor": "the person or the strategy it came from",
+            "reason": "why",
+            "evidence": "what was pointed at",
+        },
+    ),
+    "strategy_yield": (
+        "One row a strategy and campaign: what it found, and what nobody else did.",
+        {
+            **_SHARED,
+            "found": "findings it sighted in the campaign, rejected ones included",
+            "unique_found": "of those, sighted by no other strategy in the campaign",
+            "shared": "of those, sighted by another one too",
+            "rejected": "of those found, rejected",
+            "calls": "finder calls used",
+            "cost_per_unique": "US dollars a unique finding",
+            "calls_per_unique": "calls a unique finding",
+        },
+    ),
+}
+MACROS: Mapping[str, str] = {
+    "findings_as_of": "findings_as_of(t): the findings in the material up to the instant t; a backfill changes the answer",
+    "findings_known_at": "findings_known_at(t): the findings as they were recorded by the time t; nothing later changes it",
+    "new_between": "new_between(a, b): findings whose first sighting has an as_of after a and up to b",
+    "campaign_diff": (
+        "campaign_diff(a, b): findings of two campaigns as fresh, still_there, reopened, gone or not_observed; gone only "
+        "where b converged and every strategy that had found it ran in b"
+    ),
+    "published": "published(): when each sweep was published, and up to which campaign and round",
+}
+
+
+def statements(columns: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the ``comment on`` statements for the columns that the views have. Raises ``KeyError`` for one unexplained."""
+    for view, (meaning, explained) in VIEWS.items():
+        yield f"comment on view main.{view} is {_literal(meaning)}"
+        for column in columns[view]:
+            yield f'comment on column main.{view}."{column}" is {_literal(explained[column])}'
+    for macro, meaning in MACROS.items():
+        yield f"comment on macro table main.{macro} is {_literal(meaning)}"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,71 @@
+"""The tables, views and macros of the history file: making them, and renewing the views that an older drysweep wrote."""
+
+import hashlib
+from pathlib import Path
+from string import Template
+
+import duckdb
+
+from drysweep_pipeline.history.comments import statements
+
+# 1.5 and 2.0 both open files of this version; either may be what an analyst has.
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.5.0",
+    "preserve_insertion_order": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+_HAS_TABLES = "select count(*) from information_schema.schemata where schema_name = 'published'"
+_COLUMNS = "select column_name from information_schema.columns where table_schema = 'main' and table_name = ?"
+_ALWAYS = {"sighting": "true", "verdict": "true", "life": "true"}
+_AS_OF = {"sighting": "as_of <= cast(t as timestamptz)", "verdict": "true", "life": "as_of <= cast(t as timestamptz)"}
+_KNOWN_AT = {
+    "sighting": "taken_at <= cast(t as timestamptz)",
+    "verdict": "known_at <= cast(t as timestamptz)",
+    "life": "known_at <= cast(t as timestamptz)",
+}
+
+
+def bring_up(file: Path) -> None:
+    """Give a history file, new or published before, the tables and views of this version; the file is not open."""
+    views = _views()
+    digest = hashlib.sha256(views.encode()).hexdigest()
+    with duckdb.connect(str(file), config=CONFIG) as connection:
+        connection.begin()
+        if not connection.execute(_HAS_TABLES).fetchall()[0][0]:
+            connection.execute(_text("tables"))
+        if connection.execute("select views from published.edition").fetchall() != [(digest,)]:
+            _renew(connection, views, digest)
+        connection.commit()
+
+
+def _renew(connection: duckdb.DuckDBPyConnection, views: str, digest: str) -> None:
+    connection.execute(views)
+    for statement in statements(_Columns(connection)):
+        connection.execute(statement)
+    connection.execute("delete from published.edition")
+    connection.execute("insert into published.edition values (?)", [digest])
+
+
+class _Columns(dict[str, list[str]]):
+    """The columns of the views, looked up when they are asked for."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def __missing__(self, view: str) -> list[str]:
+        return [row[0] for row in self._connection.execute(_COLUMNS, [view]).fetchall()]
+
+
+def _views() -> str:
+    finding = Template(_text("findings"))
+    return Template(_text("views")).substitute(
+        all_findings=finding.substitute(_ALWAYS),
+        findings_as_of=finding.substitute(_AS_OF),
+        findings_known_at=finding.substitute(_KNOWN_AT),
+    )
+
+
+def _text(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8").rstrip().rstrip(";")

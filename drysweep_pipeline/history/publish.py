@@ -1,0 +1,247 @@
+"""Publishing: what a sweep's ledger decided, into the one file that analysts query.
+
+The published file is copied, the copy brought up to date and put in its place in one step, so a reader sees the old
+history or the new one and never blocks the ledger. What is missing is found by looking, not by remembering: a
+publication that was missed is made up for by the next one.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import filelock
+
+from drysweep_pipeline import landing
+from drysweep_pipeline.declaration import thaw_json
+from drysweep_pipeline.durable import read_json, write_whole
+from drysweep_pipeline.errors import Busy
+from drysweep_pipeline.history.edition import bring_up
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.ledger import Ledger
+from drysweep_pipeline.values import RoundKey, Severity
+
+WAIT_SECONDS = 60.0
+_BLOCKING = (Severity.BLOCKER, Severity.MAJOR)
+
+_ARRIVING = """
+    create or replace temp table arriving as
+    select r.campaign, r.round, c.as_of, c.seq
+    from rounds r
+    join campaigns c using (campaign)
+    where
+        r.outcome is not null
+        and not exists (
+            select 1
+            from history.published.rounds p
+            where p.sweep = ? and p.campaign = r.campaign and p.round = r.round
+        )
+"""
+_ARRIVED = "select campaign, round from arriving order by as_of, seq, round"
+_CAMPAIGN = """
+    campaign, seq, as_of, rule, k, declaration, started_at, outcome, reason, rounds, quiet, repeats, ended_at
+"""
+_CHANGED = f"""
+    create or replace temp table changed as
+    select {_CAMPAIGN} from campaigns
+    except
+    select {_CAMPAIGN} from history.published.campaigns where sweep = ?
+"""
+_UNKNOWN = """
+    select campaign
+    from changed
+    where not exists (select 1 from history.published.blocking b where b.sweep = ? and b.campaign = changed.campaign)
+"""
+_ADD_BLOCKING = "insert into history.published.blocking values (?, ?, ?)"
+_FORGET_CHANGED = """
+    delete from history.published.campaigns
+    where sweep = ? and campaign in (select campaign from changed)
+"""
+_ROUND = """
+    round, snapshot, not_searched, complete, rows, distinct_findings, fresh, reopened, taken_at, blocking, quiet,
+    repeat, calls, tokens, cost_usd, seconds, tripped, outcome, reason, quiet_in_a_row, decided_at
+"""
+_RUN = "strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd"
+_ADD = (
+    f"insert into history.published.campaigns by name select ? as sweep, {_CAMPAIGN} from changed",
+    f"""
+    insert into history.published.rounds by name
+    select ? as sweep, campaign, {_ROUND}
+    from rounds
+    semi join arriving using (campaign, round)
+    """,
+    f"""
+    insert into history.published.strategy_runs by name
+    select ? as sweep, campaign, round, {_RUN}
+    from strategy_runs
+    semi join arriving using (campaign, round)
+    """,
+    """
+    insert into history.published.sightings by name
+    select ? as sweep, fp, strategy, campaign, round, hits
+    from sightings
+    semi join arriving using (campaign, round)
+    """,
+)
+_ADD_LATER = (
+    """
+    insert into history.published.verdicts by name
+    select $sweep as sweep, fp, campaign, round, judge, verdict, reason, calls, ord
+    from verdicts
+    where ord > (select coalesce(max(ord), 0) from history.published.verdicts where sweep = $sweep)
+    """,
+    """
+    insert into history.published.lives by name
+    select $sweep as sweep, fp, state, as_of, seq, round, scope, expires, ord
+    from lives
+    where ord > (select coalesce(max(ord), 0) from history.published.lives where sweep = $sweep)
+    """,
+    """
+    insert into history.published.events by name
+    select $sweep as sweep, seq, "at", name, campaign, round, fp, actor, reason, evidence
+    from events
+    where seq > (select coalesce(max(seq), 0) from history.published.events where sweep = $sweep)
+    """,
+)
+_PAYLOAD = "label, severity, subject, kind, scope, title, path, line, owner, evidence, attributes"
+# The worst report speaks for the finding; among equals the first strategy and row, so that it is always the same one.
+_INCOMING = f"""
+    create or replace temp table incoming as
+    with reported as (
+        select
+            *,
+            row_number() over (
+                partition by fp
+                order by
+                    case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+                    strategy,
+                    row
+            ) as nth,
+            array_to_string(
+                list_transform(
+                    from_json(identity, '["JSON"]')[2:],
+                    lambda value: case when json_type(value) = 'VARCHAR' then value ->> '$' else cast(value as varchar) end
+                ),
+                '/'
+            ) as label
+        from read_parquet($files)
+    )
+    select reported.fp, {_PAYLOAD}, arriving.as_of, arriving.seq, arriving.round
+    from reported
+    join arriving on arriving.campaign = $campaign and arriving.round = $round
+    where
+        reported.nth = 1
+        and not exists (
+            select 1
+            from history.published.payload p
+            where
+                p.sweep = $sweep
+                and p.fp = reported.fp
+                and (p.as_of, p.seq, p.round) > (arriving.as_of, arriving.seq, arriving.round)
+        )
+"""
+_FORGET_OLDER = "delete from history.published.payload where sweep = ? and fp in (select fp from incoming)"
+_ADD_PAYLOAD = f"""
+    insert into history.published.payload by name
+    select ? as sweep, fp, {_PAYLOAD}, as_of, seq, round from incoming
+"""
+_FORGET_TIME = "delete from history.published.sweeps where sweep = ?"
+_ADD_TIME = "insert into history.published.sweeps values (?, now())"
+_TEMPORARY = ("arriving", "changed", "incoming")
+# What a rebuilt ledger says anew; the payload stays, because the files it came from may have been pruned.
+_REPEATED = ("campaigns", "rounds", "strategy_runs", "sightings", "verdicts", "lives", "events")
+
+
+def publish(home: Home, sweep: str, ledger: Ledger, *, anew: bool = False, wait_seconds: float = WAIT_SECONDS) -> None:
+    """Bring the published history up to what the sweep's ledger holds, in one step; the caller holds no transaction.
+
+    ``anew`` says all of the sweep again, for a ledger that was rebuilt. Raises ``Busy`` where another sweep is being
+    published for longer than ``wait_seconds``; the next publication makes up for this one.
+    """
+    home.history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _alone(home.history.parent / "history.lock", wait_seconds):
+        write_whole(home.history, lambda part: _fill(part, home, sweep, ledger, anew))
+
+
+@contextmanager
+def _alone(path: Path, wait_seconds: float) -> Iterator[None]:
+    lock = filelock.FileLock(path, timeout=wait_seconds)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        help = "nothing is lost: the next publication makes up for it"
+        raise Busy(f"the history is being written since {wait_seconds:g} s", file=path, help=help) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
+    log = part.with_name(part.name + ".wal")
+    for leftover in (part, log):
+        leftover.unlink(missing_ok=True)
+    if home.history.exists():
+        shutil.copyfile(home.history, part)
+    try:
+        bring_up(part)
+        with _attached(ledger.connection, part):
+            _apply(home, sweep, ledger, anew)
+    finally:
+        log.unlink(missing_ok=True)
+
+
+@contextmanager
+def _attached(connection: duckdb.DuckDBPyConnection, part: Path) -> Iterator[None]:
+    """Have the copy beside the ledger in one connection, so that rows go over without passing through Python."""
+    # A path cannot be bound in DuckDB 1.5.
+    connection.execute("attach '{}' as history (storage_version 'v1.5.0')".format(str(part).replace("'", "''")))
+    try:
+        yield
+        connection.execute("checkpoint history")
+    finally:
+        for name in _TEMPORARY:
+            connection.execute(f"drop table if exists temp.{name}")
+        connection.execute("detach history")
+
+
+def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
+    connection = ledger.connection
+    with ledger.transaction():
+        for table in _REPEATED if anew else ():
+            connection.execute(f"delete from history.published.{table} where sweep = ?", [sweep])
+        connection.execute(_ARRIVING, [sweep])
+        connection.execute(_CHANGED, [sweep])
+        _add_blocking(connection, home, sweep)
+        connection.execute(_FORGET_CHANGED, [sweep])
+        for statement in _ADD:
+            connection.execute(statement, [sweep])
+        for statement in _ADD_LATER:
+            connection.execute(statement, {"sweep": sweep})
+        for campaign, round in connection.execute(_ARRIVED).fetchall():
+            _add_payload(connection, home, sweep, RoundKey(campaign, round))
+        connection.execute(_FORGET_TIME, [sweep])
+        connection.execute(_ADD_TIME, [sweep])
+
+
+def _add_blocking(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str) -> None:
+    """Publish the severities that block in campaigns new to the history, as their frozen declarations say."""
+    for (campaign,) in connection.execute(_UNKNOWN, [sweep]).fetchall():
+        frozen = home.sweep(sweep).landing(campaign) / "campaign.json"
+        blocking = _BLOCKING
+        if frozen.exists():
+            blocking = thaw_json(read_json(frozen)["declaration"]).sweep.convergence.blocking
+        for severity in blocking:
+            connection.execute(_ADD_BLOCKING, [sweep, campaign, severity.value])
+
+
+def _add_payload(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str, key: RoundKey) -> None:
+    """Let the findings of a round say what they are, unless a round later in the order said so already."""
+    files = [str(path) for path in landing.readable(home.sweep(sweep).round(key))]
+    if not files:
+        return
+    given = {"files": files, "sweep": sweep, "campaign": key.campaign, "round": key.round}
+    connection.execute(_INCOMING, given)
+    connection.execute(_FORGET_OLDER, [sweep])
+    connection.execute(_ADD_PAYLOAD, [sweep])

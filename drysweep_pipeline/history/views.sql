@@ -1,0 +1,390 @@
+-- What analysts query. The names after a dollar sign below are findings.sql under three conditions.
+
+create or replace view published.places as
+select
+    r.sweep,
+    r.campaign,
+    r.round,
+    c.as_of,
+    c.seq,
+    r.taken_at,
+    r.decided_at,
+    c.outcome,
+    row_number() over (partition by r.sweep order by c.as_of, c.seq, r.round) as place
+from published.rounds r
+join published.campaigns c using (sweep, campaign);
+
+-- When a verdict was known: a person's word when it was given, a judge's when its round was decided.
+create or replace view published.known_verdicts as
+with spoken as (
+    select
+        sweep,
+        fp,
+        campaign,
+        round,
+        min("at") as known_at
+    from published.events
+    where name = 'finding_confirmed'
+    group by sweep, fp, campaign, round
+)
+select
+    v.*,
+    case when v.judge like 'person:%' then coalesce(s.known_at, r.decided_at) else r.decided_at end as known_at
+from published.verdicts v
+left join published.rounds r using (sweep, campaign, round)
+left join spoken s on s.sweep = v.sweep and s.fp = v.fp and s.campaign = v.campaign and s.round = v.round;
+
+-- When a move was known: every move of a finding logs one event of its own, so the nth move belongs to the nth event.
+create or replace view published.known_lives as
+with moves as (
+    select
+        *,
+        row_number() over (partition by sweep, fp order by ord) as nth
+    from published.lives
+), logged as (
+    select
+        sweep,
+        fp,
+        "at",
+        row_number() over (partition by sweep, fp order by seq) as nth
+    from published.events
+    where fp is not null and regexp_full_match(name, '(finding|risk|acceptance)_.*') and name <> 'finding_confirmed'
+)
+select
+    m.sweep,
+    m.fp,
+    m.state,
+    m.as_of,
+    m.seq,
+    m.round,
+    m.scope,
+    m.expires,
+    m.ord,
+    coalesce(l."at", p.decided_at, m.as_of) as known_at
+from moves m
+left join logged l on l.sweep = m.sweep and l.fp = m.fp and l.nth = m.nth
+left join published.places p on p.sweep = m.sweep and p.seq = m.seq and p.round = m.round;
+
+create or replace view main.all_findings as
+$all_findings;
+
+create or replace view main.findings as
+select *
+from main.all_findings
+where verdict <> 'rejected';
+
+create or replace view main.open_findings as
+select
+    f.*,
+    newest.as_of - f.first_as_of as age,
+    date_diff('day', f.first_as_of, newest.as_of) as age_days
+from main.findings f
+join (select sweep, max(as_of) as as_of from published.campaigns group by sweep) newest using (sweep)
+where f.state in ('open', 'reopened', 'escalated');
+
+create or replace view main.campaigns as
+with sighted as (
+    select distinct
+        sweep,
+        campaign,
+        fp
+    from published.sightings
+), judged as (
+    select
+        sweep,
+        fp,
+        arg_max(verdict, ord) as verdict
+    from published.verdicts
+    group by sweep, fp
+), counted as (
+    select
+        s.sweep,
+        s.campaign,
+        count(*) as seen,
+        count(*) filter (j.verdict = 'confirmed') as confirmed,
+        count(*) filter (j.verdict = 'rejected') as rejected,
+        count(*) filter (j.verdict = 'undecided') as undecided,
+        count(*) filter (coalesce(j.verdict, 'none') in ('none', 'unjudged')) as unjudged
+    from sighted s
+    left join judged j on j.sweep = s.sweep and j.fp = s.fp
+    group by s.sweep, s.campaign
+), spent as (
+    select
+        sweep,
+        campaign,
+        cast(sum(calls) as bigint) as calls,
+        cast(sum(tokens) as bigint) as tokens,
+        sum(cost_usd) as cost_usd,
+        sum(seconds) as seconds,
+        arg_max(snapshot, round) as snapshot,
+        arg_max(not_searched, round) as not_searched
+    from published.rounds
+    group by sweep, campaign
+)
+select
+    c.sweep,
+    c.campaign,
+    c.as_of,
+    c.seq,
+    c.outcome,
+    c.reason,
+    c.k,
+    c.rule,
+    c.rounds,
+    c.quiet,
+    c.repeats,
+    coalesce(counted.seen, 0) as seen,
+    coalesce(counted.confirmed, 0) as confirmed,
+    coalesce(counted.rejected, 0) as rejected,
+    coalesce(counted.undecided, 0) as undecided,
+    coalesce(counted.unjudged, 0) as unjudged,
+    coalesce(spent.calls, 0) as calls,
+    coalesce(spent.tokens, 0) as tokens,
+    coalesce(spent.cost_usd, 0) as cost_usd,
+    coalesce(spent.seconds, 0) as seconds,
+    spent.snapshot,
+    c.declaration,
+    coalesce(spent.not_searched, 0) as not_searched,
+    c.started_at,
+    c.ended_at
+from published.campaigns c
+left join counted on counted.sweep = c.sweep and counted.campaign = c.campaign
+left join spent on spent.sweep = c.sweep and spent.campaign = c.campaign;
+
+create or replace view main.rounds as
+select
+    r.sweep,
+    r.campaign,
+    c.as_of,
+    c.seq,
+    r.round,
+    r.complete,
+    r.quiet,
+    r.repeat,
+    r.fresh,
+    r.reopened,
+    r.blocking,
+    r.rows,
+    r.distinct_findings,
+    r.calls,
+    r.tokens,
+    r.cost_usd,
+    r.seconds,
+    r.tripped,
+    r.snapshot,
+    r.not_searched,
+    r.quiet_in_a_row,
+    r.outcome,
+    r.reason,
+    c.outcome as campaign_outcome,
+    r.taken_at,
+    r.decided_at
+from published.rounds r
+join published.campaigns c using (sweep, campaign);
+
+create or replace view main.strategy_runs as
+select
+    s.sweep,
+    s.campaign,
+    s.round,
+    s.strategy,
+    s.attempt,
+    s.status,
+    s.reason,
+    s.angle,
+    s.rows,
+    s.seconds,
+    s.calls,
+    s.tokens,
+    s.cost_usd,
+    c.outcome
+from published.strategy_runs s
+join published.campaigns c using (sweep, campaign);
+
+create or replace view main.sightings as
+select
+    s.sweep,
+    s.fp,
+    s.strategy,
+    s.campaign,
+    s.round,
+    s.hits,
+    c.as_of,
+    c.seq,
+    c.outcome
+from published.sightings s
+join published.campaigns c using (sweep, campaign);
+
+create or replace view main.verdicts as
+select
+    v.sweep,
+    v.fp,
+    p.label,
+    v.campaign,
+    v.round,
+    v.judge,
+    v.verdict,
+    v.reason,
+    v.calls,
+    v.ord
+from published.verdicts v
+left join published.payload p on p.sweep = v.sweep and p.fp = v.fp;
+
+create or replace view main.events as
+select
+    e.sweep,
+    e.seq,
+    e."at",
+    e.name,
+    e.campaign,
+    e.round,
+    e.fp,
+    p.label,
+    e.actor,
+    e.reason,
+    e.evidence
+from published.events e
+left join published.payload p on p.sweep = e.sweep and p.fp = e.fp;
+
+create or replace view main.strategy_yield as
+with found as (
+    select distinct
+        sweep,
+        campaign,
+        strategy,
+        fp
+    from published.sightings
+), finders as (
+    select
+        sweep,
+        campaign,
+        fp,
+        count(*) as strategies
+    from found
+    group by sweep, campaign, fp
+), judged as (
+    select
+        sweep,
+        fp,
+        arg_max(verdict, ord) as verdict
+    from published.verdicts
+    group by sweep, fp
+), counted as (
+    select
+        found.sweep,
+        found.campaign,
+        found.strategy,
+        count(*) as found,
+        count(*) filter (finders.strategies = 1) as unique_found,
+        count(*) filter (judged.verdict = 'rejected') as rejected
+    from found
+    join finders using (sweep, campaign, fp)
+    left join judged on judged.sweep = found.sweep and judged.fp = found.fp
+    group by found.sweep, found.campaign, found.strategy
+), spent as (
+    select
+        sweep,
+        campaign,
+        strategy,
+        cast(sum(calls) as bigint) as calls,
+        cast(sum(tokens) as bigint) as tokens,
+        sum(cost_usd) as cost_usd,
+        sum(seconds) as seconds
+    from published.strategy_runs
+    group by sweep, campaign, strategy
+)
+select
+    spent.sweep,
+    spent.campaign,
+    spent.strategy,
+    coalesce(counted.found, 0) as found,
+    coalesce(counted.unique_found, 0) as unique_found,
+    coalesce(counted.found - counted.unique_found, 0) as shared,
+    coalesce(counted.rejected, 0) as rejected,
+    spent.calls,
+    spent.tokens,
+    spent.cost_usd,
+    spent.seconds,
+    spent.cost_usd / nullif(counted.unique_found, 0) as cost_per_unique,
+    spent.calls / nullif(counted.unique_found, 0) as calls_per_unique,
+    c.outcome
+from spent
+join published.campaigns c using (sweep, campaign)
+left join counted
+    on counted.sweep = spent.sweep and counted.campaign = spent.campaign and counted.strategy = spent.strategy;
+
+create or replace macro main.findings_as_of(t) as table
+$findings_as_of;
+
+create or replace macro main.findings_known_at(t) as table
+$findings_known_at;
+
+create or replace macro main.new_between(a, b) as table
+select *
+from main.findings
+where first_as_of > cast(a as timestamptz) and first_as_of <= cast(b as timestamptz);
+
+create or replace macro main.campaign_diff(a, b) as table
+with compared as (
+    select
+        older.sweep,
+        older.outcome as outcome_a,
+        newer.outcome as outcome_b
+    from published.campaigns older
+    join published.campaigns newer on newer.sweep = older.sweep
+    where older.campaign = a and newer.campaign = b
+), in_a as (
+    select distinct sweep, fp from published.sightings where campaign = a
+), in_b as (
+    select distinct sweep, fp from published.sightings where campaign = b
+), reopened_in_b as (
+    select distinct sweep, fp from published.events where campaign = b and name = 'finding_reopened'
+), ran_in_b as (
+    select distinct sweep, strategy from published.strategy_runs where campaign = b and status = 'ok'
+), out_of_sight as (
+    -- Found in a by a strategy that did not run in b: its absence from b says nothing.
+    select distinct s.sweep, s.fp
+    from published.sightings s
+    left join ran_in_b r on r.sweep = s.sweep and r.strategy = s.strategy
+    where s.campaign = a and r.strategy is null
+)
+select
+    f.sweep,
+    f.fp,
+    f.label,
+    case
+        when in_b.fp is null and compared.outcome_b = 'converged' and out_of_sight.fp is null then 'gone'
+        when in_b.fp is null then 'not_observed'
+        when reopened_in_b.fp is not null then 'reopened'
+        when in_a.fp is null and f.first_campaign = b then 'fresh'
+        else 'still_there'
+    end as change,
+    f.status,
+    f.severity,
+    f.title,
+    f.path,
+    f.line,
+    a as campaign_a,
+    compared.outcome_a,
+    b as campaign_b,
+    compared.outcome_b
+from main.findings f
+join compared on compared.sweep = f.sweep
+left join in_a on in_a.sweep = f.sweep and in_a.fp = f.fp
+left join in_b on in_b.sweep = f.sweep and in_b.fp = f.fp
+left join reopened_in_b on reopened_in_b.sweep = f.sweep and reopened_in_b.fp = f.fp
+left join out_of_sight on out_of_sight.sweep = f.sweep and out_of_sight.fp = f.fp
+where in_a.fp is not null or in_b.fp is not null;
+
+create or replace macro main.published() as table
+select
+    s.sweep,
+    s.published_at,
+    arg_max(p.campaign, p.place) as campaign,
+    arg_max(p.round, p.place) as round,
+    max(p.as_of) as as_of,
+    arg_max(p.outcome, p.place) as outcome,
+    count(p.place) as rounds
+from published.sweeps s
+left join published.places p on p.sweep = s.sweep
+group by s.sweep, s.published_at;

@@ -1,0 +1,26 @@
+"""The report for programs: the summary, the rounds, what each strategy yielded and every finding, as one JSON object."""
+
+import json
+from typing import Any
+
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.summary import told_of
+
+
+def render(home: Home, sweep: str, campaign: str) -> str:
+    """Return the report of a campaign; rejected findings are left out of ``findings`` but counted and in ``states``."""
+    with history(home) as connection:
+        past = Past(connection, sweep, campaign)
+        report: dict[str, Any] = {
+            **told_of(past, home),
+            "findings": [_finding(row) for row in past.findings() if row["verdict"] != "rejected"],
+            "rounds_detail": past.rounds(),
+            "strategy_yield": past.strategies(),
+        }
+    return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _finding(row: Row) -> Row:
+    return {**row, "attributes": json.loads(row["attributes"]) if row["attributes"] else {}}

@@ -1,0 +1,162 @@
+"""The report for a person: why the search stopped first, then what it found, and what to do next."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.summary import told_of
+from drysweep_pipeline.reports.text import cell, count
+from drysweep_pipeline.values import Outcome
+
+SHOWN = 50
+_MEANS: Mapping[Outcome, str] = {
+    Outcome.CONVERGED: (
+        "The strategies ran over the material until enough rounds in a row brought nothing that counts. It does not "
+        "mean that the material is free of problems: what none of these strategies can see stays unseen."
+    ),
+    Outcome.BUDGET_EXCEEDED: (
+        "A ceiling ended the search before it went quiet. How much is still there is unknown; what was found is a lower "
+        "bound."
+    ),
+    Outcome.NEEDS_DECISION: "The search stands still until a person answers. It has not gone quiet.",
+    Outcome.ACCEPTED: "A person ended the search before it went quiet. What was found is a lower bound.",
+    Outcome.RETURNED: "A person sent the material back to be redrafted. The search has not gone quiet.",
+    Outcome.STOPPED: "A person stopped the search before it went quiet. What was found is a lower bound.",
+    Outcome.FAILED: (
+        "A strategy did not run three times in a row. Its silence is not silence: what it would have found is unknown, "
+        "and widening the budget would not help."
+    ),
+    Outcome.RUNNING: "The search goes on. What follows is where it stands now.",
+}
+_NEXT: Mapping[Outcome, Sequence[str]] = {
+    Outcome.CONVERGED: (
+        "Fix, contest or accept what was found: `drysweep findings fix FP` and its sisters.",
+        "If something turns up later that was missed, add a strategy that would have seen it.",
+    ),
+    Outcome.BUDGET_EXCEEDED: (
+        "Go on with a wider ceiling: `drysweep resume {id} --rounds N` or `--calls N`.",
+        "Where nearly every round still finds much, look at the fingerprint first: noise in it makes findings look new.",
+    ),
+    Outcome.NEEDS_DECISION: (
+        "Answer: `drysweep decide {id} accept`, `drysweep decide {id} continue N` or `drysweep decide {id} redraft`.",
+        "Where only a go-ahead is asked for: `drysweep go {id}`.",
+    ),
+    Outcome.ACCEPTED: ("Start a new campaign when the material has changed.",),
+    Outcome.RETURNED: ("Start a new campaign over the new draft.",),
+    Outcome.STOPPED: ("Go on where it stood: `drysweep resume {id}`.",),
+    Outcome.FAILED: ("Mend the strategies named under Rounds, then go on: `drysweep resume {id}`.",),
+    Outcome.RUNNING: ("Look again later: `drysweep status {id}`.",),
+}
+
+
+def render(home: Home, sweep: str, campaign: str) -> str:
+    """Return the report of a campaign as Markdown; rejected findings are counted and not listed."""
+    with history(home) as connection:
+        past = Past(connection, sweep, campaign)
+        told, rounds, strategies = told_of(past, home), past.rounds(), past.strategies()
+        found = [row for row in past.findings() if row["verdict"] != "rejected"]
+    parts = (
+        _top(told),
+        _rounds(rounds, told["not_run"]),
+        _found(found, told),
+        _strategies(strategies),
+        _unsearched(told),
+        _meaning(told),
+    )
+    return "\n".join(line for part in parts for line in part)
+
+
+def _top(told: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# {cell(told['sweep'])}: {cell(told['campaign'])}"
+    yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
+    yield from _table(("outcome", ""), ((name, cell(value)) for name, value in _facts(told)))
+
+
+def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    yield "outcome", f"{told['outcome']}{reason}"
+    yield "as of", told["as_of"]
+    yield "rule", f"{told['rule']}, K = {told['k']}"
+    yield "rounds", told["rounds"]
+    yield "quiet at the end", told["quiet"]
+    yield "of those, repeats of earlier angles", told["repeats"]
+    for name in ("seen", "confirmed", "rejected", "undecided", "unjudged"):
+        yield name, told[name]
+    yield "seen by all campaigns", told["ledger_seen"]
+    yield "calls", told["calls"]
+
+
+def _rounds(rounds: Sequence[Row], not_run: Sequence[Row]) -> Iterator[str]:
+    yield from ("", "## Rounds", "")
+    lost = {number: list(rows) for number, rows in groupby(not_run, key=lambda row: row["round"])}
+    names = ("round", "fresh", "reopened", "quiet", "repeat", "every strategy ran", "not run")
+    yield from _table(names, (_round(row, lost.get(row["round"], [])) for row in rounds))
+
+
+def _round(row: Row, lost: Iterable[Row]) -> tuple[str, ...]:
+    flags = ("yes" if row[name] else "no" for name in ("quiet", "repeat", "complete"))
+    names = "; ".join(f"{one['strategy']}: {one['reason']}" for one in lost)
+    return (str(row["round"]), str(row["fresh"]), str(row["reopened"]), *flags, cell(names))
+
+
+def _found(findings: Sequence[Row], told: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("", "## What was found", "")
+    if not findings:
+        yield "Nothing that was not rejected."
+    for severity, rows in groupby(findings, key=lambda row: row["severity"] or "of unknown severity"):
+        yield from _severity(severity, list(rows), told)
+    if told["rejected"]:
+        yield from ("", f"{count(told['rejected'], 'rejected finding')} not listed here.")
+
+
+def _severity(severity: str, rows: Sequence[Row], told: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"### {severity}: {len(rows)}", "")
+    names = ("finding", "status", "where", "strategies", "fp")
+    yield from _table(names, (_finding(row) for row in rows[:SHOWN]))
+    if len(rows) > SHOWN:
+        sql = f"from findings where sweep = '{told['sweep']}' and severity = '{severity}'"
+        yield from ("", f'and {len(rows) - SHOWN} more: `drysweep sql "{sql}"`')
+    yield ""
+
+
+def _finding(row: Row) -> tuple[str, ...]:
+    where = f"{row['path']}:{row['line']}" if row["path"] and row["line"] is not None else row["path"]
+    title = row["title"] or row["label"]
+    return (cell(title), cell(row["status"]), cell(where), cell(", ".join(row["strategies"])), row["fp"][:8])
+
+
+def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
+    yield from ("", "## What each strategy yielded", "")
+    names = ("strategy", "found", "found by it alone", "rejected", "calls", "cost (USD)")
+    columns = ("found", "unique_found", "rejected", "calls")
+    yield from _table(
+        names,
+        (
+            (cell(row["strategy"]), *(str(row[name]) for name in columns), f"{row['cost_usd']:.2f}")
+            for row in strategies
+        ),
+    )
+
+
+def _unsearched(told: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("", "## What was not searched", "")
+    files = told["not_searched"]
+    yield f"{count(files, 'file')} could not be read." if files else "Every file of the material could be read."
+    if told["not_run"]:
+        yield f"A strategy did not run to its end {count(len(told['not_run']), 'time')}, see Rounds."
+
+
+def _meaning(told: Mapping[str, Any]) -> Iterator[str]:
+    outcome, id = Outcome(told["outcome"]), f"{told['sweep']}/{told['campaign']}"
+    yield from ("", "## What this means", "", _MEANS[outcome], "", "## What to do next", "")
+    yield from (f"- {step.format(id=id)}" for step in _NEXT[outcome])
+    yield ""
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(names)} |"
+    yield "|" + " --- |" * len(names)
+    yield from (f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,82 @@
+"""The verdict in a sentence: why the search stopped, what it saw, and what its silence is worth."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.values import Outcome
+
+Summary = Mapping[str, Any]
+
+
+def sentence(summary: Summary) -> str:
+    """Return the verdict on a campaign, from its summary; one line."""
+    parts = [_head(summary), *_clean(summary), *_caveats(summary)]
+    return safe_text(" ".join(parts))
+
+
+def _head(told: Summary) -> str:
+    outcome = Outcome(told["outcome"])
+    if outcome is Outcome.CONVERGED:
+        end = "find no more that blocks and is unsettled" if told["rule"] == "clean" else "find no more"
+        return f"CONVERGED after {count(told['rounds'], 'round')} (K={told['k']}): {_seen(told)}. These strategies {end}."
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    return f"NOT CONVERGED, {outcome}{reason} at round {told['rounds']}: {_STOPPED[outcome](told)}."
+
+
+def _seen(told: Summary) -> str:
+    parts = [f"{count(told['seen'], 'finding')} seen", f"{told['confirmed']} confirmed", f"{told['rejected']} rejected"]
+    return ", ".join([*parts, *_open_verdicts(told)])
+
+
+def _open_verdicts(told: Summary) -> list[str]:
+    return [f"{told[name]} {name}" for name in ("undecided", "unjudged") if told[name]]
+
+
+def _arriving(told: Summary) -> str:
+    fresh = told["new"][-1] if told["new"] else 0
+    if told["rule"] == "dry" and fresh:
+        return ", ".join([f"{count(fresh, 'finding')} still arriving", *_open_verdicts(told)])
+    return f"{_seen(told)}, quiet for {told['quiet']} of {told['k']} rounds"
+
+
+def _failed(told: Summary) -> str:
+    down = sorted({row["strategy"] for row in told["not_run"] if row["round"] == told["rounds"]})
+    who = f"{', '.join(down)} did not run three times in a row; " if down else ""
+    return f"{_seen(told)}; {who}a lower bound"
+
+
+def _waiting(told: Summary) -> str:
+    what = "the next round waits for a go-ahead" if told["reason"] == "turn" else "a person has to decide"
+    return f"{_arriving(told)}; {what}"
+
+
+_STOPPED: Mapping[Outcome, Callable[[Summary], str]] = {
+    Outcome.BUDGET_EXCEEDED: lambda told: f"{_arriving(told)}; a lower bound",
+    Outcome.NEEDS_DECISION: _waiting,
+    Outcome.ACCEPTED: lambda told: f"{_arriving(told)}; a person accepted it as it stands, a lower bound",
+    Outcome.RETURNED: lambda told: f"{_arriving(told)}; a person sent it back to be redrafted",
+    Outcome.STOPPED: lambda told: f"{_arriving(told)}; a person stopped it, a lower bound",
+    Outcome.FAILED: _failed,
+    Outcome.RUNNING: lambda told: f"{_arriving(told)}; the search goes on",
+}
+
+
+def _clean(told: Summary) -> list[str]:
+    """Under the clean rule: what does not block any more, and why."""
+    if told["rule"] != "clean":
+        return []
+    blocking = told["blocking"]
+    settled = f"{blocking['contested']} contested, {blocking['accepted']} accepted, {blocking['rejected']} rejected"
+    again = f"{blocking['open']} open that nobody raised again"
+    return [f"Blocking findings: {settled}, {again}."]
+
+
+def _caveats(told: Summary) -> list[str]:
+    caveats = []
+    if told["repeats"]:
+        quiet = "the quiet round" if told["quiet"] == 1 else f"the {told['quiet']} quiet rounds"
+        caveats.append(f"{told['repeats']} of {quiet} repeated earlier angles.")
+    if told["not_searched"]:
+        caveats.append(f"{count(told['not_searched'], 'file')} not searched.")
+    return caveats

@@ -1,0 +1,62 @@
+"""The summary of a campaign: what ``run``, ``status`` and ``replay`` print as JSON, from the published history alone."""
+
+from typing import Any
+
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.sentence import sentence
+
+SCHEMA_VERSION = 1
+# The report that a person is sent to first.
+_SUFFIXES = (".html", ".md", ".json")
+_COPIED = ("outcome", "reason", "rule", "k", "rounds", "quiet", "repeats")
+_COUNTED = ("seen", "confirmed", "rejected", "undecided", "unjudged")
+_OPEN = ("open", "reopened", "escalated")
+
+
+def summary(home: Home, sweep: str, campaign: str) -> dict[str, Any]:
+    """Return where a campaign stands and what it saw. Raises ``NotFound`` where it was not published."""
+    with history(home) as connection:
+        return told_of(Past(connection, sweep, campaign), home)
+
+
+def told_of(past: Past, home: Home) -> dict[str, Any]:
+    """Return the summary of a campaign in an open history."""
+    head, rounds, findings = past.head(), past.rounds(), past.findings()
+    told = {
+        "schema_version": SCHEMA_VERSION,
+        "sweep": past.sweep,
+        "campaign": past.campaign,
+        "as_of": head["as_of"],
+        **{name: head[name] for name in _COPIED},
+        "new": [row["fresh"] for row in rounds],
+        **{name: head[name] for name in _COUNTED},
+        "ledger_seen": past.ledger_seen(),
+        "calls": head["calls"],
+        "states": {row["label"]: row["status"] for row in findings},
+        "events": past.events(),
+        "not_run": past.not_run(),
+        "not_searched": head["not_searched"],
+        "blocking": _blocking(past, findings, head["rounds"]),
+        "report": _report(home, past.sweep, past.campaign),
+    }
+    return {**told, "verdict": sentence(told)}
+
+
+def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
+    """Count the blocking findings by what keeps them from blocking; open ones where the latest round did not raise them."""
+    severities = past.blocking()
+    blocking = [row for row in findings if row["severity"] in severities]
+    unraised = [row for row in blocking if (row["last_campaign"], row["last_round"]) != (past.campaign, rounds)]
+    return {
+        "contested": sum(row["state"] == "contested" for row in blocking),
+        "accepted": sum(row["state"] == "accepted_risk" for row in blocking),
+        "rejected": sum(row["status"] == "rejected" for row in blocking),
+        "open": sum(row["state"] in _OPEN and row["verdict"] != "rejected" for row in unraised),
+    }
+
+
+def _report(home: Home, sweep: str, campaign: str) -> str | None:
+    paths = (home.sweep(sweep).report(campaign, suffix) for suffix in _SUFFIXES)
+    return next((str(path) for path in paths if path.exists()), None)

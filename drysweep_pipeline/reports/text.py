@@ -1,0 +1,39 @@
+"""Text that others wrote, made safe to show: control and direction characters visible, Markdown's own escaped."""
+
+import re
+import unicodedata
+
+# Direction overrides and other characters that change how their neighbours look, and are not seen themselves.
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~#])")
+_CELL = 160
+
+
+def safe_text(text: str) -> str:
+    """Return a text with every character that could drive a terminal or reorder a line made visible."""
+    return "".join(_visible(character) for character in text)
+
+
+def cell(value: object, limit: int = _CELL) -> str:
+    """Return a value as the content of a Markdown table cell, cut at ``limit`` characters."""
+    if value is None or value == "":
+        return "-"
+    text = safe_text(str(value))
+    shown = text if len(text) <= limit else text[: limit - 1] + "…"
+    return _MARKDOWN.sub(r"\\\1", shown)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the singular where it is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _visible(character: str) -> str:
+    point = ord(character)
+    if point < 0x20:
+        return chr(0x2400 + point)
+    if point == 0x7F:
+        return "\u2421"
+    if unicodedata.category(character) in _HIDDEN:
+        return f"<U+{point:04X}>"
+    return character

@@ -1,0 +1,425 @@
+"""The published history: what analysts find in it after rounds, backfills, rebuilds and people's actions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import filelock
+import pytest
+
+from drysweep_pipeline import fingerprint, landing
+from drysweep_pipeline.budget import Ceilings
+from drysweep_pipeline.candidates import land_rows
+from drysweep_pipeline.convergence import Standing
+from drysweep_pipeline.errors import Busy, DrysweepError, NotFound, Refused
+from drysweep_pipeline.history import history, publish, query
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.judges.question import Ruling
+from drysweep_pipeline.ledger import Ledger, intake, journal, lives, open_ledger
+from drysweep_pipeline.reports import FORMATS, write_report
+from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.values import Event, Outcome, Place, RoundKey, Rule, State, Usage, Verdict
+
+FIELDS = ("subject", "kind")
+JANUARY, MARCH = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
+RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
+Wave = dict[str, list[str] | None]
+
+
+def fp(label: str) -> UUID:
+    return fingerprint.fingerprint(list(label.split("/")))
+
+
+@dataclass
+class Sweeping:
+    """A sweep whose rounds are taken in, judged, decided and published as the engine does it."""
+
+    home: Home
+    name: str = "registry"
+    clock: datetime = RECORDED
+    seqs: dict[str, int] = field(default_factory=dict)
+    places: dict[str, datetime] = field(default_factory=dict)
+    published: bool = True
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        with open_ledger(self.home.sweep(self.name).ledger) as ledger:
+            yield ledger
+
+    def tick(self) -> datetime:
+        self.clock += timedelta(hours=1)
+        return self.clock
+
+    def start(self, campaign: str, as_of: datetime = JANUARY, rule: Rule = Rule.DRY) -> None:
+        self.seqs[campaign], self.places[campaign] = len(self.seqs) + 1, as_of
+        with self.ledger() as ledger, ledger.transaction():
+            journal.record_campaign(ledger, campaign, self.seqs[campaign], as_of, rule, 2, "digest", self.tick())
+
+    def place(self, campaign: str, round: int) -> Place:
+        return Place(self.places[campaign], self.seqs[campaign], round)
+
+    def round(
+        self,
+        campaign: str,
+        round: int,
+        wave: Wave,
+        outcome: Outcome = Outcome.RUNNING,
+        reason: str | None = None,
+        verdicts: dict[str, str] | None = None,
+        severity: str = "major",
+        title: str | None = None,
+    ) -> None:
+        """``wave`` is strategy -> labels, None for one that did not run."""
+        folder = self.home.sweep(self.name).round(RoundKey(campaign, round))
+        runs = tuple(self._run(folder, name, labels, severity, title) for name, labels in wave.items())
+        manifest = landing.Manifest(campaign, round, "snap", 3, 1.0, runs)
+        folder.mkdir(parents=True, exist_ok=True)
+        landing.write_manifest(folder, manifest)
+        with self.ledger() as ledger:
+            self._record(ledger, manifest, verdicts or {}, outcome, reason)
+            if self.published:
+                publish(self.home, self.name, ledger)
+
+    def _run(
+        self, folder: Path, name: str, labels: list[str] | None, severity: str, title: str | None
+    ) -> landing.StrategyRun:
+        attempt = landing.Attempt(1, "ok" if labels is not None else "failed", None, 0.5, Usage(1, 10, 0.25))
+        file = None
+        if labels:
+            rows = [
+                {"subject": s, "kind": k, "severity": severity, "path": "a.yaml", "line": 3, "title": title, "extra": 1}
+                for s, k in (label.split("/") for label in labels)
+            ]
+            path = folder / f"{name}.a1.parquet"
+            file = landing.landed(path, land_rows(rows, name, FIELDS, path))
+        status = "ok" if labels is not None else "not_run"
+        why = None if labels is not None else "exit code 1"
+        return landing.StrategyRun(name, "scripted", status, why, {"from": "a"}, 0, 7, (attempt,), file)
+
+    def _record(
+        self, ledger: Ledger, manifest: landing.Manifest, verdicts: dict[str, str], outcome: Outcome, reason: str | None
+    ) -> None:
+        campaign, round = manifest.campaign, manifest.round
+        folder = self.home.sweep(self.name).round(RoundKey(campaign, round))
+        complete = not manifest.not_run
+        with ledger.transaction():
+            counts = intake.take_in(ledger, campaign, self.place(campaign, round), landing.readable(folder))
+            journal.record_round(ledger, manifest, counts, 0, complete, self.tick())
+            rulings = [
+                (Ruling(pending.fp, Verdict(verdicts.get(self.label(pending.fp), "confirmed")), "said so"), 1)
+                for pending in lives.to_judge(ledger, campaign, round)
+            ]
+            lives.record_verdicts(ledger, campaign, round, "sql", rulings)
+            journal.mark_judged(ledger, campaign, round)
+            quiet = complete and counts.fresh == 0
+            calls = len(manifest.runs) + len(rulings)
+            decision = [0, quiet, False, calls, 10, 0.5, 1.5, None, outcome.value, reason, int(quiet), self.tick()]
+            journal.record_decision(ledger, campaign, round, decision)
+            lost = [Event("finder_not_run", round, actor=name, reason="exit code 1") for name in manifest.not_run]
+            journal.log(ledger, campaign, self.clock, lost)
+            standing = Standing(Ceilings(10, 100), outcome, reason, round, int(quiet))
+            journal.record_standing(ledger, campaign, standing, self.clock)
+
+    labels: dict[UUID, str] = field(default_factory=dict)
+
+    def label(self, key: UUID) -> str:
+        return next((name for name in LABELS if fp(name) == key), "")
+
+    def move(self, campaign: str, round: int, label: str, state: State, event: str) -> None:
+        with self.ledger() as ledger:
+            with ledger.transaction():
+                lives.record_life(ledger, fp(label), state, self.place(campaign, round))
+                journal.log(ledger, campaign, self.tick(), [Event(event, round, str(fp(label)), "ada", "because")])
+            publish(self.home, self.name, ledger)
+
+
+LABELS = ("api/no_owner", "api/old", "web/no_owner", "db/open", "mq/idle")
+
+
+@pytest.fixture
+def sweeping(tmp_path: Path) -> Sweeping:
+    return Sweeping(Home(tmp_path))
+
+
+@pytest.fixture
+def swept(sweeping: Sweeping) -> Sweeping:
+    """One campaign of three rounds: three findings, one rejected, two strategies."""
+    sweeping.start("c1")
+    sweeping.round("c1", 1, {"one": ["api/no_owner", "api/old"], "two": ["api/old"]}, verdicts={"api/old": "rejected"})
+    sweeping.round("c1", 2, {"one": [], "two": ["web/no_owner"]})
+    sweeping.round("c1", 3, {"one": ["api/no_owner"], "two": []}, Outcome.CONVERGED)
+    return sweeping
+
+
+def ask(sweeping: Sweeping, sql: str) -> list[tuple[object, ...]]:
+    with history(sweeping.home) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_a_campaign_says_what_it_saw_what_was_judged_and_what_it_took(swept: Sweeping) -> None:
+    sql = "select campaign, outcome, k, rule, rounds, seen, confirmed, rejected, undecided, calls, snapshot, not_searched, cost_usd from campaigns"
+    assert ask(swept, sql) == [("c1", "converged", 2, "dry", 3, 3, 2, 1, 0, 9, "snap", 3, 1.5)]
+
+
+def test_findings_leave_the_rejected_out_and_all_findings_do_not(swept: Sweeping) -> None:
+    sql = "select label, status, first_round, last_round, sightings, strategies, outcome from {} order by label"
+    api, web = ("api/no_owner", "open", 1, 3, 2, ["one"], "converged"), ("web/no_owner", "open", 2, 2, 1, ["two"], "converged")
+    assert ask(swept, sql.format("findings")) == [api, web]
+    rejected = ("api/old", "rejected", 1, 1, 2, ["one", "two"], "converged")
+    assert ask(swept, sql.format("all_findings")) == [api, rejected, web]
+
+
+def test_a_finding_says_what_it_is(swept: Sweeping) -> None:
+    sql = "select fp, severity, subject, kind, scope, title, path, line, attributes from findings where label = 'api/no_owner'"
+    assert ask(swept, sql) == [
+        (fp("api/no_owner"), "major", "api", "no_owner", "api", "no_owner: api", "a.yaml", 3, '{"extra": 1}')
+    ]
+
+
+def test_each_strategys_yield_tells_what_it_alone_found(swept: Sweeping) -> None:
+    sql = "select strategy, found, unique_found, shared, calls, cost_per_unique, calls_per_unique from strategy_yield order by 1"
+    assert ask(swept, sql) == [("one", 2, 1, 1, 3, 0.75, 3.0), ("two", 2, 1, 1, 3, 0.75, 3.0)]
+
+
+def test_a_later_round_says_what_a_finding_is_now_and_a_backfill_does_not(sweeping: Sweeping) -> None:
+    sweeping.start("late", MARCH)
+    sweeping.round("late", 1, {"one": ["api/old"]}, title="first")
+    sweeping.round("late", 2, {"one": ["api/old"]}, title="second", severity="nit")
+    sweeping.start("early", JANUARY)
+    sweeping.round("early", 1, {"one": ["api/old"]}, title="third")
+    found = ask(sweeping, "select title, severity, first_campaign, last_campaign, last_round, sightings from findings")
+    assert found == [("second", "nit", "early", "late", 2, 3)]
+
+
+def test_a_backfill_changes_what_was_in_the_material_but_not_what_was_known(sweeping: Sweeping) -> None:
+    sweeping.start("late", MARCH)
+    sweeping.round("late", 1, {"one": ["api/old"]})
+    known = sweeping.clock
+    sweeping.start("early", JANUARY)
+    sweeping.round("early", 1, {"one": ["api/no_owner"]})
+    as_of = f"select label from findings_as_of('{JANUARY.isoformat()}')"
+    assert ask(sweeping, as_of) == [("api/no_owner",)]
+    assert ask(sweeping, f"select label from findings_known_at('{known.isoformat()}')") == [("api/old",)]
+    assert ask(sweeping, "select label from new_between('2026-01-01', '2026-03-01')") == [("api/old",)]
+
+
+def test_what_a_person_did_later_was_not_known_before(swept: Sweeping) -> None:
+    before = swept.clock
+    swept.move("c1", 3, "api/no_owner", State.FIXED, "finding_fixed")
+    status = "select status from {} where label = 'api/no_owner'"
+    assert ask(swept, status.format("findings")) == [("fixed",)]
+    assert ask(swept, status.format(f"findings_known_at('{before.isoformat()}')")) == [("open",)]
+    assert ask(swept, status.format(f"findings_known_at('{swept.clock.isoformat()}')")) == [("fixed",)]
+    assert ask(swept, "select label from open_findings") == [("web/no_owner",)]
+
+
+def test_a_publication_that_was_missed_is_made_up_for_by_the_next(sweeping: Sweeping) -> None:
+    sweeping.start("c1")
+    sweeping.published = False
+    sweeping.round("c1", 1, {"one": ["api/old"]})
+    sweeping.published = True
+    sweeping.round("c1", 2, {"one": ["web/no_owner"]})
+    assert ask(sweeping, "select label, first_round from findings order by 1") == [("api/old", 1), ("web/no_owner", 2)]
+
+
+def test_publishing_twice_changes_nothing(swept: Sweeping) -> None:
+    views = ("campaigns", "rounds", "strategy_runs", "all_findings", "sightings", "verdicts", "events", "strategy_yield")
+    before = [sorted(map(str, ask(swept, f"from {view}"))) for view in views]
+    for anew in (False, True):
+        with swept.ledger() as ledger:
+            publish(swept.home, swept.name, ledger, anew=anew)
+        assert [sorted(map(str, ask(swept, f"from {view}"))) for view in views] == before
+
+
+def test_sweeps_share_the_file_and_keep_apart(swept: Sweeping) -> None:
+    other = Sweeping(swept.home, "code")
+    other.start("c1")
+    other.round("c1", 1, {"one": ["api/no_owner"]}, Outcome.STOPPED)
+    sql = "select sweep, count(*), min(outcome) from findings group by sweep order by sweep"
+    assert ask(swept, sql) == [("code", 1, "stopped"), ("registry", 2, "converged")]
+    assert ask(swept, "select sweep, campaign, round, outcome, rounds from published() order by sweep") == [
+        ("code", "c1", 1, "stopped", 1),
+        ("registry", "c1", 3, "converged", 3),
+    ]
+
+
+def test_two_campaigns_differ_by_what_was_really_looked_for(swept: Sweeping) -> None:
+    swept.start("c2", MARCH)
+    swept.round("c2", 1, {"one": ["db/open"], "two": None}, Outcome.CONVERGED)
+    sql = "select label, change, outcome_a, outcome_b from campaign_diff('c1', 'c2') order by label"
+    assert ask(swept, sql) == [
+        ("api/no_owner", "gone", "converged", "converged"),
+        ("db/open", "fresh", "converged", "converged"),
+        ("web/no_owner", "not_observed", "converged", "converged"),
+    ]
+
+
+def test_a_campaign_that_was_cut_short_makes_nothing_gone(swept: Sweeping) -> None:
+    swept.start("c2", MARCH)
+    swept.round("c2", 1, {"one": [], "two": ["web/no_owner"]}, Outcome.BUDGET_EXCEEDED, "rounds")
+    sql = "select label, change from campaign_diff('c1', 'c2') order by label"
+    assert ask(swept, sql) == [("api/no_owner", "not_observed"), ("web/no_owner", "still_there")]
+
+
+def test_every_view_column_and_macro_is_explained(swept: Sweeping) -> None:
+    with history(swept.home) as connection:
+        columns = connection.execute(
+            "select table_name, column_name from duckdb_columns() where schema_name = 'main' and not internal and comment is null"
+        ).fetchall()
+        views = connection.execute("select view_name from duckdb_views() where not internal and schema_name = 'main' and comment is null").fetchall()
+        macros = connection.execute("select function_name from duckdb_functions() where not internal and comment is null").fetchall()
+    assert (columns, views, macros) == ([], [], [])
+
+
+def test_a_reader_keeps_its_history_while_the_next_one_is_published(swept: Sweeping) -> None:
+    with history(swept.home) as connection:
+        swept.start("c2", MARCH)
+        swept.round("c2", 1, {"one": ["db/open"]})
+        assert connection.execute("select count(*) from findings").fetchall() == [(2,)]
+    assert ask(swept, "select count(*) from findings") == [(3,)]
+    assert sorted(path.name for path in swept.home.history.parent.iterdir()) == ["history.duckdb", "history.lock"]
+
+
+def test_a_publication_that_fails_leaves_the_old_history(swept: Sweeping) -> None:
+    frozen = swept.home.sweep(swept.name).landing("c2") / "campaign.json"
+    frozen.parent.mkdir(parents=True)
+    frozen.write_text("{", encoding="utf-8")
+    swept.start("c2", MARCH)
+    with pytest.raises(DrysweepError):
+        swept.round("c2", 1, {"one": ["db/open"]})
+    assert ask(swept, "select count(*) from findings") == [(2,)]
+    frozen.unlink()
+    with swept.ledger() as ledger:
+        publish(swept.home, swept.name, ledger)
+    assert ask(swept, "select count(*) from findings") == [(3,)]
+    assert sorted(path.name for path in swept.home.history.parent.iterdir()) == ["history.duckdb", "history.lock"]
+
+
+def test_a_history_that_is_being_written_is_waited_for_within_bounds(swept: Sweeping) -> None:
+    lock = filelock.FileLock(swept.home.history.parent / "history.lock")
+    with lock, swept.ledger() as ledger, pytest.raises(Busy, match="being written"):
+        publish(swept.home, swept.name, ledger, wait_seconds=0.1)
+
+
+def test_a_history_that_nobody_published_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound), history(Home(tmp_path)):
+        pass
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select count(*) from findings",
+        "from findings",
+        "from published()",
+        "describe findings",
+        "show tables",
+        "summarize findings;",
+        "with f as (select * from new_between('2025-01-01', '2027-01-01')) select * from f",
+    ],
+)
+def test_an_analyst_may_ask(swept: Sweeping, sql: str) -> None:
+    assert query(swept.home, sql).num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select 1; select 2",
+        "drop view findings",
+        "insert into published.sweeps values ('a', now())",
+        "select * from read_csv('/etc/passwd')",
+        "attach 'x' as y",
+        "select * from nowhere",
+        "describe read_csv('/etc/passwd')",
+        "",
+    ],
+)
+def test_an_analyst_may_not(swept: Sweeping, sql: str) -> None:
+    with pytest.raises(DrysweepError) as refused:
+        query(swept.home, sql)
+    assert refused.value.exit_code == 2
+
+
+def test_an_answer_that_is_too_long_is_refused_not_cut(swept: Sweeping) -> None:
+    with pytest.raises(Refused, match="more than 1 rows"):
+        query(swept.home, "from findings", max_rows=1)
+
+
+def test_a_summary_has_what_run_prints(swept: Sweeping) -> None:
+    told = summary(swept.home, "registry", "c1")
+    assert told == {
+        "schema_version": 1,
+        "sweep": "registry",
+        "campaign": "c1",
+        "as_of": "2026-01-01T00:00:00Z",
+        "outcome": "converged",
+        "reason": None,
+        "rule": "dry",
+        "k": 2,
+        "rounds": 3,
+        "quiet": 1,
+        "repeats": 0,
+        "new": [2, 1, 0],
+        "seen": 3,
+        "confirmed": 2,
+        "rejected": 1,
+        "undecided": 0,
+        "unjudged": 0,
+        "ledger_seen": 3,
+        "calls": 9,
+        "states": {"api/no_owner": "open", "api/old": "rejected", "web/no_owner": "open"},
+        "events": [],
+        "not_run": [],
+        "not_searched": 3,
+        "blocking": {"contested": 0, "accepted": 0, "rejected": 1, "open": 1},
+        "report": None,
+        "verdict": "CONVERGED after 3 rounds (K=2): 3 findings seen, 2 confirmed, 1 rejected. "
+        "These strategies find no more. 3 files not searched.",
+    }
+
+
+def test_a_summary_tells_who_did_not_run_and_what_people_did(sweeping: Sweeping) -> None:
+    sweeping.start("c1")
+    sweeping.round("c1", 1, {"one": ["api/old"], "two": None})
+    sweeping.move("c1", 1, "api/old", State.FIXED, "finding_fixed")
+    told = summary(sweeping.home, "registry", "c1")
+    assert told["not_run"] == [{"round": 1, "strategy": "two", "reason": "exit code 1"}]
+    lost, fixed = told["events"]
+    assert lost == {
+        "name": "finder_not_run",
+        "round": 1,
+        "at": "2026-06-01T03:00:00Z",
+        "actor": "two",
+        "reason": "exit code 1",
+    }
+    assert (fixed["name"], fixed["label"], fixed["fp"]) == ("finding_fixed", "api/old", str(fp("api/old")))
+    assert told["states"] == {"api/old": "fixed"}
+
+
+def test_a_campaign_nobody_started_is_not_found(swept: Sweeping) -> None:
+    with pytest.raises(NotFound, match="c9"):
+        summary(swept.home, "registry", "c9")
+
+
+def test_reports_land_whole_and_the_summary_names_one(swept: Sweeping) -> None:
+    paths = write_report(swept.home, "registry", "c1")
+    assert sorted(paths) == ["json", "md"]
+    assert summary(swept.home, "registry", "c1")["report"] == str(paths["md"])
+    text = paths["md"].read_text(encoding="utf-8")
+    assert "CONVERGED after 3 rounds" in text
+    assert "no\\_owner: api" in text or "no_owner: api" in text
+    assert "api/old" not in text
+
+
+def test_a_title_cannot_break_out_of_its_cell(sweeping: Sweeping) -> None:
+    sweeping.start("c1")
+    sweeping.round("c1", 1, {"one": ["api/old"]}, title="a|b `c`\x1b[2J\u202e <img src=x>\nnew")
+    text = FORMATS["md"](sweeping.home, "registry", "c1")
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "<img" not in text
+    assert "a\\|b \\`c\\`␛" in text
