@@ -29,8 +29,12 @@ MATERIAL = RegistryMaterial.model_validate(
 
 
 @pytest.fixture(scope="module")
-def frozen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Snapshot]:
-    home = dokploy_home(tmp_path_factory)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dokploy_home(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def frozen(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Snapshot]:
     snapshots = tmp_path_factory.mktemp("snapshots")
     return {
         date: freeze(MATERIAL, home, datetime.fromisoformat(f"{date}T12:00:00+00:00"), snapshots)
@@ -97,10 +101,9 @@ def test_lines_point_at_the_text(frozen: dict[str, Snapshot]):
     assert len(wrong) < len(found) / 100  # block scalars, merged values and escapes stand elsewhere than their key
 
 
-def test_freezing_1501_files_takes_seconds(frozen: dict[str, Snapshot], tmp_path_factory: pytest.TempPathFactory):
-    home, snapshots = dokploy_home(tmp_path_factory), tmp_path_factory.mktemp("again")
+def test_freezing_1501_files_takes_seconds(frozen: dict[str, Snapshot], home: Path, tmp_path: Path):
     began = time.monotonic()
-    snapshot = freeze(MATERIAL, home, datetime.fromisoformat("2026-07-22T00:00:00+00:00"), snapshots)
+    snapshot = freeze(MATERIAL, home, datetime.fromisoformat("2026-07-22T00:00:00+00:00"), tmp_path)
     assert time.monotonic() - began < 10
     assert snapshot.digest == frozen["2026-07-21"].digest
 

@@ -1,6 +1,8 @@
+import errno
 import json
 import os
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -268,6 +270,25 @@ def test_a_crash_while_freezing_leaves_no_snapshot(froze, tmp_path: Path, monkey
     with pytest.raises(KeyboardInterrupt):
         froze(FILES, {"a.yaml": "a: 1"})
     assert list((tmp_path / "snapshots").iterdir()) == []
+
+
+def test_a_full_disk_is_told_and_leaves_no_snapshot(froze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(snapshots, "write_tables", full)
+    with pytest.raises(MaterialError, match=r"cannot be written.*No space left"):
+        froze(FILES, {"a.yaml": "a: 1"})
+    assert list((tmp_path / "snapshots").iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(froze, tmp_path: Path):
+    for name, age in ((".old.x", 2 * 86_400), (".new.x", 0)):
+        left = written(tmp_path / "snapshots" / name, {"part.parquet": ""})
+        os.utime(left, (time.time() - age,) * 2)
+    froze(FILES, {"a.yaml": "a: 1"})
+    assert not (tmp_path / "snapshots/.old.x").exists()
+    assert (tmp_path / "snapshots/.new.x").exists()
 
 
 def test_material_that_moves_while_it_is_frozen_is_refused(froze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,14 +1,20 @@
 """Files of environment variables as leaves; nothing is interpolated, and a variable set twice is two leaves."""
 
+import re
 from io import StringIO
 
 from dotenv.parser import Binding, parse_stream
 
 from drysweep_pipeline.material.settings.leaf import Leaf, Unreadable
 
+# The parser takes quadratic time over a run of blanks.
+_LONG_BLANK = re.compile(r"[^\S\n]{200}")
+
 
 def leaves(text: str) -> list[Leaf]:
     """Return one leaf a variable. Raises ``Unreadable`` with the line that is no assignment."""
+    if blank := _LONG_BLANK.search(text):
+        raise Unreadable("200 blanks in a row", text.count("\n", 0, blank.start()) + 1)
     return [_leaf(binding) for binding in parse_stream(StringIO(text)) if binding.key or binding.error]
 
 

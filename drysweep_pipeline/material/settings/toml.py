@@ -12,11 +12,17 @@ _NAMES = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_NAMES})\s*\]\]?\s*(?:#.*)?")
 _SETTING = re.compile(rf"\s*({_NAMES})\s*=")
 _FENCE = re.compile('"""|' + "'''")
+# tomllib takes quadratic time over a dotted key; no file needs one this long.
+_LONG_KEY = re.compile(
+    r"""(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')(?:[ \t]*+\.[ \t]*+(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')){200}"""
+)
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 def leaves(text: str) -> list[Leaf]:
     """Return the leaves of a TOML text. Raises ``Unreadable`` where the standard library refuses it."""
+    if long := _LONG_KEY.search(text):
+        raise Unreadable("a dotted key of more than 200 names", text.count("\n", 0, long.start()) + 1)
     try:
         tree = tomllib.loads(text, parse_float=Number)
     except (tomllib.TOMLDecodeError, ValueError) as error:

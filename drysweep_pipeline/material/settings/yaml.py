@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from _ruamel_yaml import CParser  # type: ignore[import-not-found]
 from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.resolver import VersionedResolver
 
 from drysweep_pipeline.material.settings.leaf import MAX_DEPTH, Leaf, Path, Unreadable, spelled_number
 
 MAX_NODES = 100_000
-_PURE_PARSER_CHARS = 100_000
+_MAX_EVENTS = 3 * MAX_NODES
+_PURE_PARSER_CHARS = 60_000
 _CORE = "tag:yaml.org,2002:"
 _TYPES = {"null": "null", "bool": "boolean", "int": "integer", "float": "number"}
-_RESOLVER = VersionedResolver(version=None)
+_IMPLICIT = VersionedResolver(version=None).versioned_resolver
 _DECIMAL = re.compile(r"([-+]?)0*([0-9]+)", re.ASCII)
 
 
@@ -121,8 +121,10 @@ def _documents(stream: Iterable[events.Event]) -> Iterator[_Node]:
     """Compose each document's root; the stack is ours, so that depth is a refusal and never a crash."""
     anchors: dict[str, _Node] = {}
     stack: list[_Open] = []
-    for event in stream:
+    for count, event in enumerate(stream):
         line = event.start_mark.line + 1
+        if count > _MAX_EVENTS:
+            raise Unreadable(f"more than {MAX_NODES} nodes", line)
         if isinstance(event, events.DocumentStartEvent):
             anchors, stack = {}, [_Open(False, None, line)]
         elif isinstance(event, events.DocumentEndEvent):
@@ -230,7 +232,10 @@ def _tag(event: events.ScalarEvent) -> str:
 
 
 def _plain_tag(value: str) -> str:
-    return str(_RESOLVER.resolve(ScalarNode, value, (True, False))).removeprefix(_CORE)
+    for tag, written in _IMPLICIT.get(value[:1], ()):
+        if written.match(value):
+            return str(tag).removeprefix(_CORE)
+    return "str"
 
 
 def _typed(tag: str, value: str) -> tuple[str, str]:

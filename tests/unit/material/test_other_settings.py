@@ -106,6 +106,15 @@ def test_env_files_are_read_without_interpolation(name: str):
     assert refused(name, "A=1\nnot an assignment\n") == "line 2: not NAME=value"
 
 
+def test_files_that_would_keep_a_parser_busy_for_hours_are_refused():
+    assert refused("a.toml", "a = 1\n" + "b." * 20_000 + "c = 1") == "line 2: a dotted key of more than 200 names"
+    assert refused(".env", "A=1\nB=x" + " " * 100_000 + "y") == "line 2: 200 blanks in a row"
+
+
+def test_a_parser_that_fails_costs_its_file_only():
+    assert "its parser failed" in refused("a.ini", "[a]\nflag\n  more\n")
+
+
 def test_other_files_have_no_settings():
     assert read_settings("README.md", "a: [") == []
     assert not is_settings("Dockerfile")

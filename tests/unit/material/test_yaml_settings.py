@@ -98,6 +98,10 @@ def test_many_documents_share_one_cap():
     assert "more than 100000 nodes" in refused(document * 10)
 
 
+def test_many_written_nodes_are_refused_as_well():
+    assert "more than 100000 nodes" in refused("- a\n" * 150_000)
+
+
 def test_an_alias_to_itself_is_refused():
     assert refused("a: &a [*a]\n") == "line 1: the alias *a stands for nothing that ends before it"
 
