@@ -5,22 +5,20 @@ its rounds and people's answers into where it stands lives in ``engine.journal``
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import Policy
 from drysweep_pipeline.declaration import Declaration, freeze_json, thaw_json
-from drysweep_pipeline.durable import read_json, write_json
-from drysweep_pipeline.engine.state import Driver, State, read_state, write_state
-from drysweep_pipeline.errors import DeclarationError, NotFound, Refused
+from drysweep_pipeline.durable import read_json
+from drysweep_pipeline.errors import NotFound
 from drysweep_pipeline.home import Home, SweepHome
-from drysweep_pipeline.ledger import Ledger, journal, open_ledger
-from drysweep_pipeline.values import CAMPAIGN_ID, Place, RoundKey
+from drysweep_pipeline.values import Place, RoundKey
 
 SCHEMA_VERSION = 1
-_FILE = "campaign.json"
+FILE = "campaign.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,9 @@ class Overrides:
     k: int | None = None
     rounds: int | None = None
     calls: int | None = None
+
+
+NO_OVERRIDES = Overrides()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,49 +78,12 @@ class Campaign:
         return self.home.state(self.id)
 
 
-def default_id(home: SweepHome, as_of: datetime) -> str:
-    """Return the campaign id for an instant: ``YYYYMMDDTHHMMSSZ``, with ``.2`` and so on where it is taken."""
-    plain = as_of.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    taken = {path.name for path in _recorded(home)}
-    return next(name for n in range(1, len(taken) + 3) if (name := plain if n == 1 else f"{plain}.{n}") not in taken)
-
-
-def start(
-    home: Home,
-    declaration: Declaration,
-    *,
-    as_of: datetime,
-    driver: Driver,
-    campaign: str | None = None,
-    overrides: Overrides = Overrides(),
-    now: datetime | None = None,
-) -> Campaign:
-    """Record a campaign and return it; one that is recorded already under the same declaration is returned as it is.
-
-    Raises ``DeclarationError`` for a bad id or bad overrides, ``Refused`` where the declaration changed meanwhile.
-    """
-    sweep_home = home.sweep(declaration.sweep.name)
-    _check(declaration, overrides)
-    with open_ledger(sweep_home.ledger) as ledger:
-        name = campaign or default_id(sweep_home, as_of)
-        if not CAMPAIGN_ID.fullmatch(name):
-            raise DeclarationError(
-                f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}"
-            )
-        if (sweep_home.landing(name) / _FILE).exists():
-            recorded = _same(load(home, declaration.sweep.name, name), declaration)
-        else:
-            recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
-        _record(ledger, recorded, driver)
-    return recorded
-
-
 def load(home: Home, sweep: str, campaign: str) -> Campaign:
     """Return a recorded campaign. Raises ``NotFound``."""
     sweep_home = home.sweep(sweep)
-    path = sweep_home.landing(campaign) / _FILE
+    path = sweep_home.landing(campaign) / FILE
     if not path.exists():
-        raise NotFound("campaign", f"{sweep}/{campaign}", [p.name for p in _recorded(sweep_home)][-5:])
+        raise NotFound("campaign", f"{sweep}/{campaign}", [p.name for p in recorded(sweep_home)][-5:])
     data = read_json(path)
     return Campaign(
         sweep_home,
@@ -135,60 +99,18 @@ def load(home: Home, sweep: str, campaign: str) -> Campaign:
 
 def campaigns(home: Home, sweep: str) -> list[str]:
     """Return the ids of a sweep's campaigns in the order they were recorded."""
-    recorded = [(read_json(path / _FILE)["seq"], path.name) for path in _recorded(home.sweep(sweep))]
-    return [name for _, name in sorted(recorded)]
+    found = [(read_json(path / FILE)["seq"], path.name) for path in recorded(home.sweep(sweep))]
+    return [name for _, name in sorted(found)]
 
 
-def _recorded(home: SweepHome) -> list[Path]:
+def recorded(home: SweepHome) -> list[Path]:
+    """Return the landing folders of a sweep's recorded campaigns, by name."""
     folder = home.root / "landing"
-    return sorted(path for path in folder.iterdir() if (path / _FILE).exists()) if folder.is_dir() else []
+    return sorted(path for path in folder.iterdir() if (path / FILE).exists()) if folder.is_dir() else []
 
 
-def _check(declaration: Declaration, overrides: Overrides) -> None:
-    file = declaration.path
-    if overrides.k is not None and overrides.k < 2:
-        raise DeclarationError(f"convergence.k must be 2 or more, got {overrides.k}", file=file, key="convergence.k")
-    if overrides.rounds is not None and overrides.rounds < 1:
-        raise DeclarationError("a campaign needs at least one round", file=file, key="budget.rounds")
-    if overrides.calls is not None and overrides.calls < len(declaration.sweep.asked(1)):
-        raise DeclarationError("the ceiling on calls is below one round", file=file, key="budget.calls")
-
-
-def _same(recorded: Campaign, declaration: Declaration) -> Campaign:
-    if recorded.declaration.digest != declaration.digest:
-        raise Refused(
-            f"campaign {recorded.id} was started under another declaration of {declaration.sweep.name}",
-            file=declaration.path,
-            help="start a new campaign, or restore the declaration",
-        )
-    return recorded
-
-
-def _new(
-    home: SweepHome, declaration: Declaration, name: str, as_of: datetime, overrides: Overrides, now: datetime
-) -> Campaign:
-    earlier = [read_json(path / _FILE) for path in _recorded(home)]
-    last = max(earlier, key=lambda data: data["seq"], default=None)
-    campaign = Campaign(
-        home,
-        name,
-        last["seq"] + 1 if last else 1,
-        as_of.astimezone(UTC),
-        now,
-        declaration,
-        last["offset"] + _rounds_taken(home, last["campaign"]) if last else 0,
-        overrides,
-    )
-    write_json(home.landing(name) / _FILE, _as_json(campaign))
-    return campaign
-
-
-def _rounds_taken(home: SweepHome, campaign: str) -> int:
-    state = read_state(home.state(campaign))
-    return state.rounds if state else 0
-
-
-def _as_json(campaign: Campaign) -> dict[str, Any]:
+def as_json(campaign: Campaign) -> dict[str, Any]:
+    """Return a campaign's record as it is landed."""
     overrides = campaign.overrides
     return {
         "schema_version": SCHEMA_VERSION,
@@ -202,24 +124,3 @@ def _as_json(campaign: Campaign) -> dict[str, Any]:
         "digest": campaign.declaration.digest,
         "declaration": freeze_json(campaign.declaration),
     }
-
-
-def _record(ledger: Ledger, campaign: Campaign, driver: Driver) -> None:
-    policy = campaign.policy
-    with ledger.transaction():
-        journal.record_campaign(
-            ledger,
-            campaign.id,
-            campaign.seq,
-            campaign.as_of,
-            policy.rule,
-            policy.k,
-            campaign.declaration.digest,
-            campaign.started_at,
-        )
-    if read_state(campaign.state_path) is None:
-        as_of = campaign.as_of.isoformat()
-        write_state(
-            campaign.state_path,
-            State(campaign.home.name, campaign.id, as_of, campaign.seq, driver, k=policy.k),
-        )

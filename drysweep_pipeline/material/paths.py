@@ -31,15 +31,28 @@ def resolve_path(template: str, base: Path, as_of: datetime) -> Path:
     return locate(template, base, as_of).path
 
 
+def dates_of(template: str, base: Path) -> list[datetime]:
+    """Return the instants for which dated material has a folder, in order. Raises ``MaterialError``."""
+    parent, segment, _ = _dated(template, base)
+    return [at for at, _ in _dates(parent, segment)] if segment is not None else []
+
+
 def locate(template: str, base: Path, as_of: datetime) -> Location:
     """Return the path that a declaration means, with the date that ``{as_of}`` picked."""
+    parent, segment, below = _dated(template, base)
+    if segment is None:
+        return Location(parent, None)
+    date = _newest(parent, segment, as_of)
+    return Location(_plain(parent.joinpath(*(part.replace(AS_OF, date) for part in (segment, *below)))), date)
+
+
+def _dated(template: str, base: Path) -> tuple[Path, str | None, tuple[str, ...]]:
+    """Part a declared path into what lies above its dated segment, that segment, and what lies below it."""
     parts = Path(base, _ENV.sub(_variable, template)).parts
-    dated = [number for number, part in enumerate(parts) if AS_OF in part]
-    if not dated:
-        return Location(_plain(Path(*parts)), None)
-    parent, rest = _plain(Path(*parts[: dated[0]])), parts[dated[0] :]
-    date = _newest(parent, rest[0], as_of)
-    return Location(_plain(parent.joinpath(*(part.replace(AS_OF, date) for part in rest))), date)
+    dated = next((number for number, part in enumerate(parts) if AS_OF in part), None)
+    if dated is None:
+        return _plain(Path(*parts)), None, ()
+    return _plain(Path(*parts[:dated])), parts[dated], parts[dated + 1 :]
 
 
 def readable_folder(path: Path) -> Path:

@@ -11,7 +11,8 @@ import dagster as dg
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine import people
-from drysweep_pipeline.engine.campaign import load, start
+from drysweep_pipeline.engine.campaign import load
+from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.state import read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.partitions import CAMPAIGN_TAG, REPORT_TAG, SWEEP_TAG, round_tags, rounds_of

@@ -1,0 +1,94 @@
+"""The commands by name, and the one place where errors become exit codes."""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import click
+import typer
+
+from drysweep_pipeline.cli import (
+    backfill,
+    campaigns,
+    decide,
+    demo,
+    doctor,
+    replay,
+    report,
+    resume,
+    run,
+    sql,
+    status,
+    ui,
+    validate,
+)
+from drysweep_pipeline.errors import DrysweepError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="drysweep",
+    help="Search until the search goes quiet, and say honestly why it stopped.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command("demo")(demo.demo)
+app.command("run")(run.run)
+app.command("campaigns")(campaigns.campaigns)
+app.command("status")(status.status)
+app.command("resume")(resume.resume)
+app.command("go")(decide.go)
+app.command("stop")(decide.stop)
+app.command("decide")(decide.decide)
+app.command("backfill")(backfill.backfill)
+app.command("report")(report.report)
+app.command("sql")(sql.sql)
+app.command("replay")(replay.replay)
+app.command("validate")(validate.validate)
+app.command("doctor")(doctor.doctor)
+app.command("ui")(ui.ui)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = app(given, standalone_mode=False)
+    except DrysweepError as error:
+        return _refuse(error, as_json="--json" in given)
+    except click.ClickException as error:
+        return _usage(error, as_json="--json" in given)
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("interrupted; `drysweep resume` goes on from the last whole round\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has what it wanted; Python would complain again while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(error: DrysweepError, *, as_json: bool) -> int:
+    if as_json:
+        _write_json(error.what, error.file, error.line, error.key, error.help)
+    else:
+        sys.stderr.write(f"drysweep: {error}\n")
+    return error.exit_code
+
+
+def _usage(error: click.ClickException, *, as_json: bool) -> int:
+    if as_json:
+        _write_json(error.format_message(), None, None, None, "drysweep --help")
+    else:
+        error.show(sys.stderr)
+    return 2
+
+
+def _write_json(what: str, file: str | None, line: int | None, key: str | None, help: str | None) -> None:
+    problem: dict[str, Any] = {"schema_version": 1, "error": what, "file": file, "line": line, "key": key, "help": help}
+    sys.stdout.write(json.dumps(problem, ensure_ascii=False) + "\n")

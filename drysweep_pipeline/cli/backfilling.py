@@ -1,0 +1,82 @@
+"""The campaigns of a backfill: which dates, one ceiling on calls for all, each recorded under the id of its date."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from drysweep_pipeline.cli.driving import drive, show
+from drysweep_pipeline.cli.output import note
+from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.declaration.model import ScriptedMaterial
+from drysweep_pipeline.engine.campaign import Overrides
+from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.starting import start
+from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.material import dates_of
+
+CUT_SHORT = 3
+
+
+def dates(declaration: Declaration, first: datetime, last: datetime, every: str | None) -> list[datetime]:
+    """Return the instants to sweep, in order. Raises ``DeclarationError`` where there are none."""
+    if last < first:
+        raise DeclarationError("--to lies before --from", key="--to")
+    found = _stepped(first, last, every) if every is not None else _dated(declaration, first, last)
+    if not found:
+        raise DeclarationError("the material has no date in that time", key="--from", help="look at its directories")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """Campaigns over the dates of a material; ``calls`` bounds all of them together."""
+
+    home: Home
+    declaration: Declaration
+    dates: list[datetime]
+    calls: int | None
+
+    @property
+    def ceiling(self) -> int:
+        """The calls that all campaigns may make together."""
+        return self.calls if self.calls is not None else self.declaration.sweep.budget.calls * len(self.dates)
+
+    def run(self, *, as_json: bool) -> int:
+        """Run the campaigns in order and return the worst exit code."""
+        left = self.ceiling
+        codes: list[int] = []
+        for number, date in enumerate(self.dates):
+            one_round = len(self.declaration.sweep.asked(1))
+            if left < one_round:
+                note(f"the ceiling of {self.ceiling} calls is reached; {len(self.dates) - number} dates were not swept")
+                return max([*codes, CUT_SHORT])
+            granted = min(left, self.declaration.sweep.budget.calls)
+            campaign = start(
+                self.home,
+                self.declaration,
+                as_of=date,
+                driver="cli",
+                campaign=f"{date.astimezone(UTC):%Y%m%dT%H%M%SZ}",
+                overrides=Overrides(calls=granted) if granted < self.declaration.sweep.budget.calls else Overrides(),
+            )
+            if standing(campaign).due is not None:
+                drive(self.home, campaign)
+            left -= standing(campaign).spent.calls
+            codes.append(show(self.home, campaign, as_json=as_json))
+        return max(codes)
+
+
+def _stepped(first: datetime, last: datetime, every: str) -> list[datetime]:
+    if not every.isdigit() or int(every) < 1:
+        raise DeclarationError(f"{every!r} is no number of days", key="--every")
+    step = timedelta(days=int(every))
+    return [first + step * n for n in range((last - first) // step + 1)]
+
+
+def _dated(declaration: Declaration, first: datetime, last: datetime) -> list[datetime]:
+    material = declaration.sweep.material
+    if isinstance(material, ScriptedMaterial) or "{as_of}" not in material.path:
+        raise DeclarationError(
+            "the material is not dated", file=declaration.path, key="material.path", help="use {as_of}, or --every DAYS"
+        )
+    return [date for date in dates_of(material.path, declaration.base) if first <= date <= last]

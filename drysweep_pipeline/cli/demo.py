@@ -1,0 +1,65 @@
+"""``drysweep demo``: the 400-service registry, generated and swept to its outcome; offline, from the wheel alone."""
+
+import shutil
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of
+from drysweep_pipeline.errors import Refused
+
+_MARK = ".drysweep-demo"
+
+
+def demo(
+    seed: Annotated[int, typer.Option(help="Another registry, with the same numbers of faults.")] = 7,
+    registry: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Only write the registry, to this folder.")
+    ] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Generate a registry of 400 services with planted faults and sweep it to its outcome, report included."""
+    from drysweep_pipeline.cli.driving import drive, show
+    from drysweep_pipeline.cli.output import note, put
+    from drysweep_pipeline.declaration import read_declaration
+    from drysweep_pipeline.demo.registry import generate
+    from drysweep_pipeline.engine.starting import start
+    from drysweep_pipeline.home import Home
+
+    if registry is not None:
+        generate(registry, seed=seed)
+        note(f"wrote a registry to {registry}")
+        return 0
+    folder = home_of(home).root / "demo" if home is None else home_of(home).root
+    _fresh(folder)
+    generate(folder / "examples" / "registry", seed=seed)
+    declared = _declare(folder)
+    place = Home(folder)
+    campaign = start(place, read_declaration(declared), as_of=datetime.now(UTC).replace(microsecond=0), driver="cli")
+    drive(place, campaign)
+    code = show(place, campaign, as_json=json)
+    if not json:
+        put(f"look at it: drysweep ui --home {folder}; query it: drysweep sql --home {folder} 'from findings limit 5'")
+    return code
+
+
+def _fresh(folder: Path) -> None:
+    """Make an empty folder for the demo; an earlier demo's goes, anything else is refused."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / _MARK).exists():
+            raise Refused("the folder is not empty and holds no demo", file=folder, help="give another --home")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / _MARK).touch()
+
+
+def _declare(folder: Path) -> Path:
+    """Write the config-registry sweep where its relative path leads to the registry, and return its file."""
+    target = folder / "assets" / "sweeps" / "config_registry"
+    with resources.as_file(resources.files("drysweep_pipeline") / "templates" / "config_registry") as template:
+        shutil.copytree(template, target)
+    return target / "defs.yaml"

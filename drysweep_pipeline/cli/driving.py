@@ -1,0 +1,51 @@
+"""Driving a campaign from the command line to where it stops, and showing where that is."""
+
+from drysweep_pipeline.cli.output import exit_code, note, progress, put, put_json
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.state import drop_lease, take_lease
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.summary import summary
+
+FINDINGS = 6
+
+
+def drive(home: Home, campaign: Campaign) -> None:
+    """Run the rounds of a campaign in this process until none is due, then write its report."""
+    from drysweep_pipeline.orchestration.inprocess import in_process
+
+    take_lease(campaign.state_path, driver="cli")
+    try:
+        with in_process(campaign.declaration, home) as jobs:
+            while (due := standing(campaign).due) is not None:
+                progress(f"{campaign.home.name}/{campaign.id}: round {due} ...")
+                jobs.round(campaign, due)
+            jobs.report(campaign)
+    finally:
+        drop_lease(campaign.state_path)
+
+
+def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None = None) -> int:
+    """Print where a campaign stands, its verdict last, and return the exit code."""
+    facts = summary(home, campaign.home.name, campaign.id)
+    code = exit_code(facts["outcome"])
+    if code == 0 and fail_on is not None and _found(home, campaign, fail_on):
+        code = FINDINGS
+    if as_json:
+        put_json(facts)
+        note(facts["verdict"])
+        return code
+    put(f"{campaign.home.name}/{campaign.id}, as of {facts['as_of']}")
+    put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
+    for missing in facts["not_run"]:
+        put(f"round {missing['round']}: {missing['strategy']} was not run: {missing['reason']}")
+    if facts["report"]:
+        put(f"report: {facts['report']}")
+    put(facts["verdict"])
+    return code
+
+
+def _found(home: Home, campaign: Campaign, fail_on: str) -> bool:
+    from drysweep_pipeline.reports.threshold import found
+
+    return found(home, campaign.home.name, campaign.id, fail_on)

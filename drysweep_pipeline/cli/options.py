@@ -1,0 +1,75 @@
+"""Options that several commands share, and what they stand for: the home, the project, a campaign by its name."""
+
+import os
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from drysweep_pipeline.errors import DeclarationError, NotFound, Refused
+from drysweep_pipeline.home import Home
+
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", metavar="DIR", help="Where ledgers and landings lie (DRYSWEEP_HOME).")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")]
+SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name in the project, or its YAML file.")]
+CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="A campaign, as [SWEEP/]ID.")]
+ByOption = Annotated[str | None, typer.Option("--by", help="Your name; the login name unless given.")]
+ReasonOption = Annotated[str | None, typer.Option("--reason", help="Why.")]
+
+
+def project_root() -> Path:
+    """Return the folder of the nearest pyproject.toml upwards, else the current folder."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").exists()), here)
+
+
+def home_of(given: Path | None, beside: Path | None = None) -> Home:
+    """Return the home: as given, DRYSWEEP_HOME, beside the project, else beside the YAML file."""
+    if given is not None:
+        return Home(given.expanduser().resolve())
+    if os.environ.get("DRYSWEEP_HOME"):
+        return Home(Path(os.environ["DRYSWEEP_HOME"]).expanduser().resolve())
+    root = project_root()
+    if not (root / "pyproject.toml").exists() and beside is not None:
+        root = beside.resolve().parent
+    return Home(root / ".drysweep")
+
+
+def instant(text: str | None) -> datetime | None:
+    """Return an ISO date or instant in UTC; a day stands for its midnight. Raises ``DeclarationError``."""
+    if text is None:
+        return None
+    try:
+        if len(text) == 10:
+            return datetime.combine(date.fromisoformat(text), time(), UTC)
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise DeclarationError(f"{text!r} is no instant", help="write 2026-01-31 or 2026-01-31T06:00:00Z") from None
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+
+
+def find_campaign(home: Home, text: str) -> tuple[str, str]:
+    """Return sweep and id of a campaign given as [SWEEP/]ID. Raises ``NotFound``, or ``Refused`` where two have it."""
+    from drysweep_pipeline.engine.campaign import campaigns
+
+    sweep, _, name = text.rpartition("/")
+    if sweep:
+        return sweep, name
+    known = {each: campaigns(home, each) for each in home.sweeps()}
+    having = [each for each, names in known.items() if name in names]
+    if len(having) > 1:
+        raise Refused(f"{len(having)} sweeps have a campaign {name}", help=f"say {having[0]}/{name}")
+    if not having:
+        raise NotFound("campaign", name, [f"{each}/{names[-1]}" for each, names in known.items() if names])
+    return having[0], name
+
+
+def person(given: str | None) -> str:
+    """Return the name of the person at the terminal. Raises ``Refused`` where nobody can tell."""
+    name = given or os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+    if not name.strip():
+        raise Refused("a decision needs a name", key="by", help="give --by NAME")
+    return name.strip()

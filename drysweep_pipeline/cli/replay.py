@@ -1,0 +1,51 @@
+"""``drysweep replay``: scripted or recorded rounds under a policy; no finder of a sweep is called."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, find_campaign, home_of
+from drysweep_pipeline.errors import DrysweepError
+
+
+def replay(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...|CAMPAIGN", help="Scenario files, or a campaign.")],
+    pipeline: Annotated[bool, typer.Option(help="Through the real job and ledger, not the pure core.")] = False,
+    k: Annotated[int | None, typer.Option("--k", help="Another K than the recorded one.")] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Play rounds again and print how they end, one JSON object a line and a file, in the order given."""
+    from drysweep_pipeline.cli.output import put_json
+
+    refused = False
+    for name in files:
+        try:
+            answer = (
+                _scenario(Path(name), pipeline) if Path(name).exists() or _is_file(name) else _recorded(home, name, k)
+            )
+        except DrysweepError as error:
+            answer = {"schema_version": 1, "file": name, "error": str(error)}
+            refused = True
+        put_json(answer)
+    return 2 if refused else 0
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith((".yaml", ".yml")) or Path(name).exists()
+
+
+def _scenario(path: Path, pipeline: bool) -> dict[str, Any]:
+    from drysweep_pipeline.replay import play
+
+    return play(path, pipeline=pipeline)
+
+
+def _recorded(home: Path | None, name: str, k: int | None) -> dict[str, Any]:
+    """Return how the recorded rounds of a campaign end under its own policy, or under another K."""
+    from drysweep_pipeline.engine.campaign import load
+    from drysweep_pipeline.replay.recorded import play_recorded
+
+    place = home_of(home)
+    return play_recorded(load(place, *find_campaign(place, name)), k)

@@ -1,0 +1,42 @@
+"""``drysweep resume``: a campaign goes on, under wider ceilings if asked."""
+
+from typing import Annotated
+
+import typer
+
+from drysweep_pipeline.cli.options import (
+    ByOption,
+    CampaignArgument,
+    HomeOption,
+    JsonOption,
+    ReasonOption,
+    find_campaign,
+    home_of,
+    person,
+)
+
+
+def resume(
+    campaign: CampaignArgument,
+    rounds: Annotated[int | None, typer.Option(help="The new ceiling on rounds.")] = None,
+    calls: Annotated[int | None, typer.Option(help="The new ceiling on calls.")] = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Go on with a campaign that was interrupted, stopped, or ran into a ceiling; its count stays as it stood."""
+    from drysweep_pipeline.cli.driving import drive, show
+    from drysweep_pipeline.convergence import Answer
+    from drysweep_pipeline.engine import people
+    from drysweep_pipeline.engine.campaign import load
+    from drysweep_pipeline.engine.journal import standing
+    from drysweep_pipeline.values import Outcome
+
+    place = home_of(home)
+    loaded = load(place, *find_campaign(place, campaign))
+    widened = rounds is not None or calls is not None
+    if widened or standing(loaded).outcome is not Outcome.RUNNING:
+        people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))
+    drive(place, loaded)
+    return show(place, loaded, as_json=json)

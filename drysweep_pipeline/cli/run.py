@@ -1,0 +1,45 @@
+"""``drysweep run``: a campaign to its outcome."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
+
+
+def run(
+    sweep: SweepArgument,
+    campaign: Annotated[str | None, typer.Option(help="The campaign's id; an unfinished one goes on.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="The instant it looks at; now unless given.")] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Quiet rounds in a row that converge.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="The ceiling on rounds.")] = None,
+    calls: Annotated[int | None, typer.Option(help="The ceiling on calls.")] = None,
+    fail_on: Annotated[str | None, typer.Option(help="Exit with 6 on findings this bad: major, new:major, ...")] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Search until the material has gone quiet, or a ceiling trips; the exit code says which."""
+    from drysweep_pipeline.cli.driving import drive, show
+    from drysweep_pipeline.declaration import read_declaration, resolve_sweep
+    from drysweep_pipeline.declaration.checks import sql_problems
+    from drysweep_pipeline.engine.campaign import Overrides
+    from drysweep_pipeline.engine.starting import start
+    from drysweep_pipeline.reports.threshold import check_threshold
+
+    check_threshold(fail_on)
+    path = resolve_sweep(sweep, project_root())
+    declaration = read_declaration(path)
+    for problem in sql_problems(declaration):
+        raise problem
+    place = home_of(home, path)
+    started = start(
+        place,
+        declaration,
+        as_of=instant(as_of) or datetime.now(UTC).replace(microsecond=0),
+        driver="cli",
+        campaign=campaign,
+        overrides=Overrides(k, rounds, calls),
+    )
+    drive(place, started)
+    return show(place, started, as_json=json, fail_on=fail_on)

@@ -1,0 +1,21 @@
+"""``drysweep status``: where a campaign stands, and who drives it."""
+
+from drysweep_pipeline.cli.options import CampaignArgument, HomeOption, JsonOption, find_campaign, home_of
+
+
+def status(campaign: CampaignArgument, home: HomeOption = None, json: JsonOption = False) -> int:
+    """Show where a campaign stands, why, and what it waits for."""
+    from drysweep_pipeline.cli.driving import show
+    from drysweep_pipeline.cli.output import put
+    from drysweep_pipeline.engine.campaign import load
+    from drysweep_pipeline.engine.state import read_state
+
+    place = home_of(home)
+    loaded = load(place, *find_campaign(place, campaign))
+    state = read_state(loaded.state_path)
+    if not json and state is not None:
+        working = f", process {state.lease.pid} works on it" if state.lease and state.lease.alive else ""
+        due = f"round {state.next} is due" if state.next is not None else "no round is due"
+        put(f"{state.outcome}: {due}, driven by {state.driver}{working}")
+    show(place, loaded, as_json=json)
+    return 0

@@ -1,0 +1,40 @@
+"""``drysweep ui``: Dagster's pages on loopback, read-only unless asked otherwise."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from drysweep_pipeline.cli.options import HomeOption, home_of, project_root
+
+
+def ui(
+    port: Annotated[int, typer.Option(help="The port on 127.0.0.1.")] = 3000,
+    write: Annotated[bool, typer.Option(help="Let anyone on this machine start and stop things.")] = False,
+    home: HomeOption = None,
+) -> int:
+    """Open Dagster's pages on this machine: assets, rounds as partitions, checks, runs."""
+    from drysweep_pipeline.cli.output import note
+    from drysweep_pipeline.orchestration.instance import prepare
+
+    place = home_of(home)
+    prepare(place)
+    environment = {**os.environ, "DRYSWEEP_HOME": str(place.root)}
+    access = [] if write else ["--read-only"]
+    note(f"http://127.0.0.1:{port}{'' if write else ' (read-only; --write to change things)'}")
+    return subprocess.run(  # noqa: S603 - our own interpreter and arguments
+        [sys.executable, "-m", "dagster_webserver", "-h", "127.0.0.1", "-p", str(port), *access, *_location()],
+        env=environment,
+        check=False,
+    ).returncode
+
+
+def _location() -> list[str]:
+    """Return how to load the sweeps: the project's own code location, else what the home has seen."""
+    workspace: Path = project_root() / "workspace.yaml"
+    if workspace.exists():
+        return ["-w", str(workspace)]
+    return ["-m", "drysweep_pipeline.orchestration.location"]

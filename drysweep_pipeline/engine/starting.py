@@ -1,0 +1,116 @@
+"""Starting a campaign: its id, its place in the order, its frozen declaration, recorded once."""
+
+from datetime import UTC, datetime
+
+from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.engine import standing
+from drysweep_pipeline.engine.campaign import FILE, NO_OVERRIDES, Campaign, Overrides, as_json, load, recorded
+from drysweep_pipeline.engine.state import Driver, State, read_state, write_state
+from drysweep_pipeline.errors import DeclarationError, Refused
+from drysweep_pipeline.home import Home, SweepHome
+from drysweep_pipeline.ledger import Ledger, journal, open_ledger
+from drysweep_pipeline.values import CAMPAIGN_ID
+
+
+def default_id(home: SweepHome, as_of: datetime) -> str:
+    """Return the campaign id for an instant: ``YYYYMMDDTHHMMSSZ``, with ``.2`` and so on where it is taken."""
+    plain = as_of.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    taken = {path.name for path in recorded(home)}
+    return next(name for n in range(1, len(taken) + 3) if (name := plain if n == 1 else f"{plain}.{n}") not in taken)
+
+
+def start(
+    home: Home,
+    declaration: Declaration,
+    *,
+    as_of: datetime,
+    driver: Driver,
+    campaign: str | None = None,
+    overrides: Overrides = NO_OVERRIDES,
+    now: datetime | None = None,
+) -> Campaign:
+    """Record a campaign and return it; one that is recorded already under the same declaration is returned as it is.
+
+    Raises ``DeclarationError`` for a bad id or bad overrides, ``Refused`` where the declaration changed meanwhile.
+    """
+    sweep_home = home.sweep(declaration.sweep.name)
+    _check(declaration, overrides)
+    with open_ledger(sweep_home.ledger) as ledger:
+        name = campaign or default_id(sweep_home, as_of)
+        if not CAMPAIGN_ID.fullmatch(name):
+            raise DeclarationError(
+                f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}"
+            )
+        if (sweep_home.landing(name) / FILE).exists():
+            recorded = _same(load(home, declaration.sweep.name, name), declaration)
+        else:
+            recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
+        _record(ledger, recorded, driver)
+    return recorded
+
+
+def _check(declaration: Declaration, overrides: Overrides) -> None:
+    file = declaration.path
+    if overrides.k is not None and overrides.k < 2:
+        raise DeclarationError(f"convergence.k must be 2 or more, got {overrides.k}", file=file, key="convergence.k")
+    if overrides.rounds is not None and overrides.rounds < 1:
+        raise DeclarationError("a campaign needs at least one round", file=file, key="budget.rounds")
+    if overrides.calls is not None and overrides.calls < len(declaration.sweep.asked(1)):
+        raise DeclarationError("the ceiling on calls is below one round", file=file, key="budget.calls")
+
+
+def _same(recorded: Campaign, declaration: Declaration) -> Campaign:
+    if recorded.declaration.digest != declaration.digest:
+        raise Refused(
+            f"campaign {recorded.id} was started under another declaration of {declaration.sweep.name}",
+            file=declaration.path,
+            help="start a new campaign, or restore the declaration",
+        )
+    return recorded
+
+
+def _new(
+    home: SweepHome, declaration: Declaration, name: str, as_of: datetime, overrides: Overrides, now: datetime
+) -> Campaign:
+    earlier = [read_json(path / FILE) for path in recorded(home)]
+    last = max(earlier, key=lambda data: data["seq"], default=None)
+    campaign = Campaign(
+        home,
+        name,
+        last["seq"] + 1 if last else 1,
+        as_of.astimezone(UTC),
+        now,
+        declaration,
+        last["offset"] + _rounds_taken(home, last["campaign"]) if last else 0,
+        overrides,
+    )
+    write_json(home.landing(name) / FILE, as_json(campaign))
+    return campaign
+
+
+def _rounds_taken(home: SweepHome, campaign: str) -> int:
+    state = read_state(home.state(campaign))
+    return state.rounds if state else 0
+
+
+def _record(ledger: Ledger, campaign: Campaign, driver: Driver) -> None:
+    policy = campaign.policy
+    with ledger.transaction():
+        journal.record_campaign(
+            ledger,
+            campaign.id,
+            campaign.seq,
+            campaign.as_of,
+            policy.rule,
+            policy.k,
+            campaign.declaration.digest,
+            campaign.started_at,
+        )
+    if read_state(campaign.state_path) is None:
+        as_of = campaign.as_of.isoformat()
+        write_state(
+            campaign.state_path,
+            State(campaign.home.name, campaign.id, as_of, campaign.seq, driver, k=policy.k),
+        )
+    standing.publish(ledger, campaign)
