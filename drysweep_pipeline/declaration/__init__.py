@@ -4,6 +4,7 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.declaration.reading import (
     Declaration,
     declaration_from,
+    declared,
     errors,
     find_sweeps,
     freeze_json,
@@ -16,6 +17,7 @@ __all__ = [
     "Declaration",
     "Sweep",
     "declaration_from",
+    "declared",
     "errors",
     "find_sweeps",
     "freeze_json",

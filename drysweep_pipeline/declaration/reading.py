@@ -68,6 +68,11 @@ def declaration_from(data: dict[str, Any], path: Path, document: Document | None
     sweep, refusals = _examined(data, path, document)
     if sweep is None:
         raise first_of(refusals)
+    return declared(sweep, path)
+
+
+def declared(sweep: Sweep, path: Path) -> Declaration:
+    """Return a sweep that was put together elsewhere as the declaration it would be if it stood in ``path``."""
     return Declaration(sweep, path, _digest(_plain(sweep)))
 
 

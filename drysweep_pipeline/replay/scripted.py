@@ -1,12 +1,11 @@
 """Scripts as the rest of drysweep knows them: a campaign as a declared sweep, an action as a deed or an answer."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 
 from drysweep_pipeline.convergence import Answer
-from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.declaration import Declaration, declared
 from drysweep_pipeline.declaration.model import (
     Budget,
     Fingerprint,
@@ -47,7 +46,7 @@ def declaration(scenario: Scenario, campaign: ScriptedCampaign, name: str) -> De
         budget=_budget(scenario),
         turns=scenario.turns,
     )
-    return Declaration(sweep, scenario.path, _digest(sweep))
+    return declared(sweep, scenario.path)
 
 
 def strategies(campaign: ScriptedCampaign) -> tuple[ScriptedStrategy, ...]:
@@ -91,7 +90,3 @@ def at_its_line(scenario: Scenario, action: Action) -> Iterator[None]:
 def _budget(scenario: Scenario) -> Budget:
     given = scenario.budget
     return Budget(rounds=given.rounds, calls=given.calls or NO_CEILING, on_exceeded=given.on_exceeded)
-
-
-def _digest(sweep: Sweep) -> str:
-    return hashlib.sha256(sweep.model_dump_json().encode()).hexdigest()
