@@ -6,7 +6,6 @@ import signal
 import sys
 from typing import Any
 
-import click
 import typer
 
 from drysweep_pipeline.cli import (
@@ -27,6 +26,8 @@ from drysweep_pipeline.cli import (
 from drysweep_pipeline.errors import DrysweepError
 
 INTERRUPTED = 130
+# Typer brings its own Click along, or uses the one installed; this is the base of its usage errors either way.
+_UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 app = typer.Typer(
     name="drysweep",
@@ -61,9 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
         code = app(given, standalone_mode=False)
     except DrysweepError as error:
         return _refuse(error, as_json="--json" in given)
-    except click.ClickException as error:
+    except _UsageError as error:
         return _usage(error, as_json="--json" in given)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("interrupted; `drysweep resume` goes on from the last whole round\n")
         return INTERRUPTED
     except BrokenPipeError:
@@ -81,7 +82,7 @@ def _refuse(error: DrysweepError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def _usage(error: click.ClickException, *, as_json: bool) -> int:
+def _usage(error: Any, *, as_json: bool) -> int:
     if as_json:
         _write_json(error.format_message(), None, None, None, "drysweep --help")
     else:

@@ -16,6 +16,7 @@ from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.state import read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.partitions import CAMPAIGN_TAG, REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
+from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.values import Outcome
 
 WAITING = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
@@ -39,7 +40,7 @@ class DecideConfig(dg.Config):
     calls: int | None = None
 
 
-def round_job(declaration: Declaration) -> dg.UnresolvedAssetJobDefinition:
+def round_job(declaration: Declaration) -> AssetJob:
     """Return the job that runs one round; its partition says which."""
     sweep = declaration.sweep.name
     return dg.define_asset_job(
@@ -56,7 +57,7 @@ def round_job(declaration: Declaration) -> dg.UnresolvedAssetJobDefinition:
     )
 
 
-def report_job(declaration: Declaration) -> dg.UnresolvedAssetJobDefinition:
+def report_job(declaration: Declaration) -> AssetJob:
     """Return the job that writes a campaign's report; its partition is the campaign."""
     sweep = declaration.sweep.name
     return dg.define_asset_job(

@@ -20,6 +20,7 @@ from drysweep_pipeline.orchestration.partitions import (
     round_tags,
     rounds_of,
 )
+from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.values import Outcome, RoundKey
 
 MAX_ATTEMPTS = 3
@@ -38,9 +39,7 @@ class _Tick:
     stuck: list[str] = field(default_factory=list)
 
 
-def build_sensor(
-    declaration: Declaration, round_job: dg.UnresolvedAssetJobDefinition, report_job: dg.UnresolvedAssetJobDefinition
-) -> dg.SensorDefinition:
+def build_sensor(declaration: Declaration, round_job: AssetJob, report_job: AssetJob) -> dg.SensorDefinition:
     """Return the sensor of a sweep."""
     sweep = declaration.sweep.name
 

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import dagster as dg
 
 if TYPE_CHECKING:
+    # What define_asset_job returns has no public name.
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
     Result: TypeAlias = dg.MaterializeResult[Any]
+    AssetJob: TypeAlias = UnresolvedAssetJobDefinition
 else:
     Result = dg.MaterializeResult
+    AssetJob = Any
