@@ -62,6 +62,15 @@ _FINDINGS = """
         f.label,
         f.fp
 """
+_STATES = """
+    select
+        coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict, f.severity, f.last_campaign,
+        f.last_round
+    from all_findings f
+    semi join (select fp from published.sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
+    where f.sweep = $sweep
+    order by f.label, f.fp
+"""
 _YIELD = """
     select strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique
     from strategy_yield
@@ -106,8 +115,11 @@ class Past:
 
     def findings(self) -> list[Row]:
         """Return the findings sighted in the campaign, rejected ones included, the worst first."""
-        given = {"sweep": self.sweep, "campaign": self.campaign}
-        return rows(self.connection, _FINDINGS, given)
+        return rows(self.connection, _FINDINGS, {"sweep": self.sweep, "campaign": self.campaign})
+
+    def states(self) -> list[Row]:
+        """Return where the findings sighted in the campaign stand, without what they are, in the order of labels."""
+        return rows(self.connection, _STATES, {"sweep": self.sweep, "campaign": self.campaign})
 
     def strategies(self) -> list[Row]:
         """Return what each strategy found, the one with the most unique findings first."""

@@ -152,19 +152,21 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
 }
 MACROS: Mapping[str, str] = {
-    "findings_as_of": "findings_as_of(t): the findings in the material up to the instant t; a backfill changes the answer",
-    "findings_known_at": "findings_known_at(t): the findings as they were recorded by the time t; nothing later changes it",
+    "findings_as_of": ("findings_as_of(t): the findings in the material up to the instant t; a backfill changes them"),
+    "findings_known_at": (
+        "findings_known_at(t): the findings as they were recorded by the time t; nothing later changes them"
+    ),
     "new_between": "new_between(a, b): findings whose first sighting has an as_of after a and up to b",
     "campaign_diff": (
-        "campaign_diff(a, b): findings of two campaigns as fresh, still_there, reopened, gone or not_observed; gone only "
-        "where b converged and every strategy that had found it ran in b"
+        "campaign_diff(a, b): findings of two campaigns as fresh, still_there, reopened, gone or not_observed; gone "
+        "only where b converged and every strategy that had found it ran in b"
     ),
     "published": "published(): when each sweep was published, and up to which campaign and round",
 }
 
 
 def statements(columns: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield the ``comment on`` statements for the columns that the views have. Raises ``KeyError`` for one unexplained."""
+    """Yield the ``comment on`` statements for the views' columns. Raises ``KeyError`` for one unexplained."""
     for view, (meaning, explained) in VIEWS.items():
         yield f"comment on view main.{view} is {_literal(meaning)}"
         for column in columns[view]:

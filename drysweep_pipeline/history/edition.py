@@ -1,4 +1,4 @@
-"""The tables, views and macros of the history file: making them, and renewing the views that an older drysweep wrote."""
+"""The tables, views and macros of the history file: making them, and renewing the views of an older drysweep."""
 
 import hashlib
 from pathlib import Path

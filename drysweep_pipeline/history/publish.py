@@ -23,7 +23,7 @@ from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.values import RoundKey, Severity
 
 WAIT_SECONDS = 60.0
-_BLOCKING = (Severity.BLOCKER, Severity.MAJOR)
+_BLOCKING: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
 
 _ARRIVING = """
     create or replace temp table arriving as
@@ -121,7 +121,10 @@ _INCOMING = f"""
             array_to_string(
                 list_transform(
                     from_json(identity, '["JSON"]')[2:],
-                    lambda value: case when json_type(value) = 'VARCHAR' then value ->> '$' else cast(value as varchar) end
+                    lambda value: case
+                        when json_type(value) = 'VARCHAR' then value ->> '$'
+                        else cast(value as varchar)
+                    end
                 ),
                 '/'
             ) as label

@@ -45,7 +45,9 @@ def query(home: Home, sql: str, *, seconds: float = SECONDS, max_rows: int = MAX
             raise Refused(error.what, help=error.help) from None
 
 
-def rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: list[Any] | dict[str, Any]) -> list[dict[str, Any]]:
+def rows(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: list[Any] | dict[str, Any]
+) -> list[dict[str, Any]]:
     """Return the rows of a query as dictionaries; times are aware and UTC."""
     cursor = connection.execute(sql, parameters)
     names = [column[0] for column in cursor.description or []]

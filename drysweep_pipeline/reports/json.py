@@ -1,4 +1,4 @@
-"""The report for programs: the summary, the rounds, what each strategy yielded and every finding, as one JSON object."""
+"""The report for programs: summary, rounds, what each strategy yielded and every finding, as one JSON object."""
 
 import json
 from typing import Any

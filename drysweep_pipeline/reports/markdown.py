@@ -18,8 +18,8 @@ _MEANS: Mapping[Outcome, str] = {
         "mean that the material is free of problems: what none of these strategies can see stays unseen."
     ),
     Outcome.BUDGET_EXCEEDED: (
-        "A ceiling ended the search before it went quiet. How much is still there is unknown; what was found is a lower "
-        "bound."
+        "A ceiling ended the search before it went quiet. How much is still there is unknown; what was found is "
+        "a lower bound."
     ),
     Outcome.NEEDS_DECISION: "The search stands still until a person answers. It has not gone quiet.",
     Outcome.ACCEPTED: "A person ended the search before it went quiet. What was found is a lower bound.",
@@ -38,7 +38,7 @@ _NEXT: Mapping[Outcome, Sequence[str]] = {
     ),
     Outcome.BUDGET_EXCEEDED: (
         "Go on with a wider ceiling: `drysweep resume {id} --rounds N` or `--calls N`.",
-        "Where nearly every round still finds much, look at the fingerprint first: noise in it makes findings look new.",
+        "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new.",
     ),
     Outcome.NEEDS_DECISION: (
         "Answer: `drysweep decide {id} accept`, `drysweep decide {id} continue N` or `drysweep decide {id} redraft`.",

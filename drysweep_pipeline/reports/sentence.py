@@ -19,7 +19,9 @@ def _head(told: Summary) -> str:
     outcome = Outcome(told["outcome"])
     if outcome is Outcome.CONVERGED:
         end = "find no more that blocks and is unsettled" if told["rule"] == "clean" else "find no more"
-        return f"CONVERGED after {count(told['rounds'], 'round')} (K={told['k']}): {_seen(told)}. These strategies {end}."
+        return (
+            f"CONVERGED after {count(told['rounds'], 'round')} (K={told['k']}): {_seen(told)}. These strategies {end}."
+        )
     reason = f" ({told['reason']})" if told["reason"] else ""
     return f"NOT CONVERGED, {outcome}{reason} at round {told['rounds']}: {_STOPPED[outcome](told)}."
 

@@ -1,4 +1,4 @@
-"""The summary of a campaign: what ``run``, ``status`` and ``replay`` print as JSON, from the published history alone."""
+"""The summary of a campaign: what ``run``, ``status`` and ``replay`` print as JSON, from the history alone."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def summary(home: Home, sweep: str, campaign: str) -> dict[str, Any]:
 
 def told_of(past: Past, home: Home) -> dict[str, Any]:
     """Return the summary of a campaign in an open history."""
-    head, rounds, findings = past.head(), past.rounds(), past.findings()
+    head, rounds, findings = past.head(), past.rounds(), past.states()
     told = {
         "schema_version": SCHEMA_VERSION,
         "sweep": past.sweep,
@@ -45,7 +45,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
 
 
 def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
-    """Count the blocking findings by what keeps them from blocking; open ones where the latest round did not raise them."""
+    """Count blocking findings by what settled them, and the open ones that the latest round did not raise."""
     severities = past.blocking()
     blocking = [row for row in findings if row["severity"] in severities]
     unraised = [row for row in blocking if (row["last_campaign"], row["last_round"]) != (past.campaign, rounds)]

@@ -1,11 +1,13 @@
 """Text that others wrote, made safe to show: control and direction characters visible, Markdown's own escaped."""
 
+import html
 import re
 import unicodedata
 
 # Direction overrides and other characters that change how their neighbours look, and are not seen themselves.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~#])")
+# An underscore inside a word is only an underscore; escaped, it would be harder to read where nobody renders it.
+_MARKDOWN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 _CELL = 160
 
 
@@ -20,7 +22,7 @@ def cell(value: object, limit: int = _CELL) -> str:
         return "-"
     text = safe_text(str(value))
     shown = text if len(text) <= limit else text[: limit - 1] + "…"
-    return _MARKDOWN.sub(r"\\\1", shown)
+    return html.escape(_MARKDOWN.sub(r"\\\1", shown), quote=False)
 
 
 def count(number: int, noun: str) -> str:

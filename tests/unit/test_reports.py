@@ -1,0 +1,131 @@
+"""What reports say in words: the verdict in a sentence, and text that others wrote made safe."""
+
+from typing import Any
+
+import pytest
+
+from drysweep_pipeline.reports import FORMATS, WRITTEN
+from drysweep_pipeline.reports.sentence import sentence
+from drysweep_pipeline.reports.text import cell, safe_text
+from drysweep_pipeline.values import Outcome
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    """The worked case as a summary, with some of it changed."""
+    summary: dict[str, Any] = {
+        "outcome": "converged",
+        "reason": None,
+        "rule": "dry",
+        "k": 2,
+        "rounds": 5,
+        "quiet": 2,
+        "repeats": 0,
+        "new": [61, 19, 4, 0, 0],
+        "seen": 84,
+        "confirmed": 76,
+        "rejected": 8,
+        "undecided": 0,
+        "unjudged": 0,
+        "not_run": [],
+        "not_searched": 0,
+        "blocking": {"contested": 0, "accepted": 0, "rejected": 0, "open": 0},
+    }
+    return {**summary, **changes}
+
+
+def test_a_converged_search_says_that_these_strategies_find_no_more() -> None:
+    assert sentence(told()) == (
+        "CONVERGED after 5 rounds (K=2): 84 findings seen, 76 confirmed, 8 rejected. These strategies find no more."
+    )
+
+
+def test_a_search_cut_short_is_a_lower_bound() -> None:
+    cut = told(outcome="budget_exceeded", reason="rounds", rounds=12, quiet=0, new=[9] * 11 + [4])
+    assert sentence(cut) == (
+        "NOT CONVERGED, budget_exceeded (rounds) at round 12: 4 findings still arriving; a lower bound."
+    )
+
+
+def test_a_search_cut_short_while_quiet_says_how_quiet_it_was() -> None:
+    cut = told(outcome="budget_exceeded", reason="calls", rounds=4, quiet=1, new=[61, 19, 4, 0])
+    assert sentence(cut) == (
+        "NOT CONVERGED, budget_exceeded (calls) at round 4: 84 findings seen, 76 confirmed, 8 rejected, "
+        "quiet for 1 of 2 rounds; a lower bound."
+    )
+
+
+def test_one_is_not_written_in_the_plural() -> None:
+    one = told(outcome="stopped", rounds=1, quiet=0, new=[1], seen=1, confirmed=1, rejected=0, not_searched=1)
+    assert sentence(one) == (
+        "NOT CONVERGED, stopped at round 1: 1 finding still arriving; a person stopped it, a lower bound. "
+        "1 file not searched."
+    )
+
+
+def test_what_nobody_answered_and_what_was_not_searched_is_counted() -> None:
+    text = sentence(told(undecided=3, unjudged=2, not_searched=7))
+    assert "8 rejected, 3 undecided, 2 unjudged." in text
+    assert text.endswith("7 files not searched.")
+
+
+def test_repeats_are_told_because_they_prove_little() -> None:
+    assert sentence(told(repeats=1)).endswith("1 of the 2 quiet rounds repeated earlier angles.")
+
+
+def test_a_clean_search_counts_what_settled_its_blocking_findings() -> None:
+    blocking = {"contested": 2, "accepted": 1, "rejected": 3, "open": 4}
+    assert sentence(told(rule="clean", blocking=blocking)).endswith(
+        "These strategies find no more that blocks and is unsettled. "
+        "Blocking findings: 2 contested, 1 accepted, 3 rejected, 4 open that nobody raised again."
+    )
+
+
+def test_a_failed_search_names_who_did_not_run() -> None:
+    lost = [{"round": number, "strategy": "linter", "reason": "exit code 1"} for number in (3, 4, 5)]
+    text = sentence(told(outcome="failed", reason="not_run", quiet=0, not_run=lost))
+    assert text.startswith("NOT CONVERGED, failed (not_run) at round 5: 84 findings seen")
+    assert "linter did not run three times in a row; a lower bound." in text
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.CONVERGED])
+def test_every_other_outcome_is_named_and_never_sounds_converged(outcome: Outcome) -> None:
+    text = sentence(told(outcome=outcome.value, reason="churn", new=[]))
+    assert text.startswith(f"NOT CONVERGED, {outcome.value} (churn) at round 5: ")
+    assert "complete" not in text
+    assert "no more" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain é 漢", "plain é 漢"),
+        ("\x1b[2J", "␛[2J"),
+        ("a\r\nb\x00\x7f", "a␍␊b␀␡"),
+        ("\u202egnp.exe", "<U+202E>gnp.exe"),
+        ("zero\u200bwidth\x9b", "zero<U+200B>width<U+009B>"),
+    ],
+)
+def test_characters_that_drive_a_terminal_are_made_visible(text: str, shown: str) -> None:
+    assert safe_text(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        ("", "-"),
+        (0, "0"),
+        ("a|b", "a\\|b"),
+        ("`x` *y*", "\\`x\\` \\*y\\*"),
+        ("no_owner _it_", "no_owner \\_it\\_"),
+        ("[a](javascript:x)", "\\[a\\](javascript:x)"),
+        ("<script>&", "&lt;script&gt;&amp;"),
+        ("x" * 500, "x" * 159 + "…"),
+    ],
+)
+def test_a_cell_keeps_its_content_to_itself(value: object, shown: str) -> None:
+    assert cell(value) == shown
+
+
+def test_every_report_that_is_written_has_a_format() -> None:
+    assert set(WRITTEN) <= set(FORMATS)
