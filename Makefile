@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check daemon bench soak lock clean
+.PHONY: help demo test lint types check daemon soak registry lock clean
 
 help:  ## Show what there is
 	@sed -n 's/^\([a-z]*\):.*##/\1 -/p' $(MAKEFILE_LIST)
@@ -17,3 +17,34 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
+
+demo: $(STAMP)  ## Sweep a made-up registry of 400 services to its outcome
+	$(BIN)/drysweep demo
+
+test: $(STAMP)  ## Run the tests
+	$(BIN)/python -m pytest -q
+
+lint: $(STAMP)  ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## Check types
+	$(BIN)/mypy
+
+check: lint types test  ## All of lint, types and test
+
+daemon: $(STAMP)  ## Take campaigns through real Dagster processes, and kill them on the way
+	$(BIN)/python -m pytest -q -m daemon --timeout 1200
+
+soak: $(STAMP)  ## Run the long tests
+	$(BIN)/python -m pytest -q -m soak --timeout 3600
+
+registry: $(STAMP)  ## Write the made-up registry that assets/sweeps/config_registry looks at
+	test -d examples/registry || $(BIN)/drysweep demo --registry examples/registry
+
+lock: ## Make the lock again from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-annotate \
+		--no-strip-extras --python-version 3.11 -o requirements.lock -q
+
+clean:  ## Remove what was built, not what was found
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
