@@ -153,12 +153,18 @@ class Budget:
         """Count what an earlier process settled, and what it reserved and never settled, as spent."""
         left: dict[int, int] = {}
         # A torn last line is a reservation whose call was never made: it is written before the call.
-        for line in journal.read_text(encoding="utf-8").splitlines(keepends=True):
-            if line.endswith("\n"):
-                self._replay(json.loads(line), left, journal)
+        for line in journal.read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                self._replay_line(line, left, journal)
         self.lost = sum(left.values())
         self._settled += Usage(self.lost)
         self._forget_torn_line(journal)
+
+    def _replay_line(self, line: bytes, left: dict[int, int], journal: Path) -> None:
+        try:
+            self._replay(json.loads(line), left, journal)
+        except (ValueError, KeyError, TypeError):
+            raise IntegrityError(f"holds a line that no budget wrote: {line[:60]!r}", file=journal) from None
 
     def _replay(self, entry: dict[str, Any], left: dict[int, int], journal: Path) -> None:
         if "reserve" in entry:

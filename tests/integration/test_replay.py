@@ -21,9 +21,9 @@ LEDGER = (
     *("calls_trip_while_judging_with_k_left", "continue_lifts_every_ceiling", "escalated_then_decided"),
 )
 # What only a real run has: when things happened, and what its report says beside the keys of an answer.
-KEYS = tuple(
-    "campaign as_of outcome reason k rounds quiet new seen confirmed rejected undecided unjudged ledger_seen calls "
-    "states not_searched matches differs".split()
+KEYS = (
+    *("campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "new", "seen", "confirmed", "rejected"),
+    *("undecided", "unjudged", "ledger_seen", "calls", "states", "not_searched", "matches", "differs"),
 )
 
 Answers = list[dict[str, Any]]
