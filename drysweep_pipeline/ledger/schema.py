@@ -43,12 +43,9 @@ create table events (
     fp uuid, actor varchar, reason varchar, evidence varchar
 );
 create view current_verdicts as select fp, arg_max(verdict, ord) as verdict from verdicts group by fp;
+-- A whole row at once, since arg_max passes NULLs over: a risk accepted again without an expiry has none.
 create view current_lives as
-select
-    fp, arg_max(state, ord) as state, arg_max(expires, ord) as expires, arg_max(scope, ord) as scope,
-    arg_max(as_of, ord) as as_of, arg_max(seq, ord) as seq, arg_max(round, ord) as round
-from lives
-group by fp;
+select unnest(newest) from (select arg_max(life, ord) as newest from lives as life group by fp);
 """
 
 
