@@ -94,9 +94,13 @@ def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
     planned = plan(campaign, round)
     began = time.monotonic()
     search = _Search(campaign, planned, budget_of(campaign, round))
+    # In order and before any retry: a ceiling leaves out the same strategies every time, whichever thread is first.
+    firsts = [search.first_call(entry) for entry in planned.looks]
     runs = []
     with ThreadPoolExecutor(min(len(planned.looks), _PARALLEL) or 1) as pool:
-        for future in as_completed([pool.submit(search.run, entry) for entry in planned.looks]):
+        for future in as_completed(
+            [pool.submit(search.run, *each) for each in zip(planned.looks, firsts, strict=True)]
+        ):
             runs.append(future.result())
             yield runs[-1]
     ordered = tuple(sorted(runs, key=lambda run: run.strategy))
@@ -120,14 +124,24 @@ class _Search:
         self.snapshot = snapshot_of(campaign, planned.snapshot)
         self.unreadable = dict(self.snapshot.unreadable()) if self.snapshot else {}
 
-    def run(self, entry: Look) -> StrategyRun:
-        """Look once, and once more where that can help; return what became of it."""
+    def first_call(self, entry: Look) -> int | None:
+        """Reserve the first call of a strategy; None where a ceiling forbids it, or where it will not be made."""
+        if self._needs_unreadable(self.strategies[entry.strategy], entry) is not None:
+            return None
+        return self._reserve(entry, 1)
+
+    def run(self, entry: Look, first: int | None) -> StrategyRun:
+        """Look once, on the reservation given, and once more where that can help; return what became of it."""
         strategy = self.strategies[entry.strategy]
         attempts: list[Attempt] = []
         done = self._needs_unreadable(strategy, entry)
         while done is None:
-            done = self._attempt(strategy, entry, attempts)
+            reservation = self._reserve(entry, len(attempts) + 1) if attempts else first
+            done = self._attempt(strategy, entry, attempts, reservation)
         return done
+
+    def _reserve(self, entry: Look, attempt: int) -> int | None:
+        return self.budget.reserve(1, f"{entry.strategy} attempt {attempt}")
 
     def _needs_unreadable(self, strategy: Strategy, entry: Look) -> StrategyRun | None:
         for pattern in strategy.needs:
@@ -137,10 +151,11 @@ class _Search:
                     return _run(strategy, entry, "not_run", reason, [])
         return None
 
-    def _attempt(self, strategy: Strategy, entry: Look, attempts: list[Attempt]) -> StrategyRun | None:
-        """Make one attempt; return the end of it, or None where another one may help."""
+    def _attempt(
+        self, strategy: Strategy, entry: Look, attempts: list[Attempt], reservation: int | None
+    ) -> StrategyRun | None:
+        """Make one attempt on a reservation; return the end of it, or None where another one may help."""
         number = len(attempts) + 1
-        reservation = self.budget.reserve(1, f"{strategy.name} attempt {number}")
         if reservation is None:
             reason = f"ceiling: {self.budget.tripped}" + (f", after {attempts[-1].reason}" if attempts else "")
             return _run(strategy, entry, "not_run", reason, attempts)

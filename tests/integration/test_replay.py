@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from drysweep_pipeline.errors import DrysweepError
@@ -18,7 +19,12 @@ from tests import scenarios
 LEDGER = (
     *("backfill_between_two", "backfill_reopens_nothing", "same_day_goes_by_sequence", "expiry_on_the_last_day"),
     *("not_run_keeps_valid_rows", "numbers_and_text_differ", "people_act_on_what_others_found"),
-    *("calls_trip_while_judging_with_k_left", "continue_lifts_every_ceiling", "escalated_then_decided"),
+    *(
+        "calls_trip_while_judging_with_k_left",
+        "calls_trip_during_the_wave",
+        "continue_lifts_every_ceiling",
+        "escalated_then_decided",
+    ),
 )
 # What only a real run has: when things happened, and what its report says beside the keys of an answer.
 KEYS = (
@@ -123,6 +129,14 @@ def test_without_the_anti_join_the_files_disagree_with_the_rules(
     assert told["differs"] == ["outcome", "new"]
     [alone] = core.replay(read_scenario(path))
     assert alone["matches"]
+
+
+def test_the_rules_alone_open_no_database_and_write_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = read_scenario(next(path for path in scenarios.OWN if path.stem == "backfill_between_two"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(duckdb, "connect", None)
+    assert all(each["matches"] for each in core.replay(scenario))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_of_campaigns_answers_with_a_list(tmp_path: Path) -> None:
