@@ -5,9 +5,9 @@ The further one is sought in ``DRYSWEEP_SCENARIOS``, else in ``shared/scenarios`
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.replay.scenario import Scenario, read_scenario
@@ -17,12 +17,12 @@ OWN = sorted((_HERE / "scenarios").glob("*.yaml"))
 FURTHER = Path(os.environ.get("DRYSWEEP_SCENARIOS", _HERE.parents[1] / "shared" / "scenarios"))
 
 
-def own() -> list[ParameterSet]:
+def own() -> list[Any]:
     """Return the project's own scenario files, as parameters of a test."""
     return [pytest.param(path, id=path.stem) for path in OWN]
 
 
-def further() -> list[ParameterSet]:
+def further() -> list[Any]:
     """Return the files of the further collection, or one parameter that skips, saying so."""
     found = [pytest.param(path, id=path.stem) for path in sorted(FURTHER.glob("*.yaml"))]
     skip = pytest.mark.skip(reason=f"no scenarios in {FURTHER}; DRYSWEEP_SCENARIOS says where there are")
