@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, find_campaign, home_of
-from drysweep_pipeline.errors import DrysweepError
 
 
 def replay(
@@ -21,14 +20,9 @@ def replay(
 
     refused = False
     for name in files:
-        try:
-            answer = (
-                _scenario(Path(name), pipeline) if Path(name).exists() or _is_file(name) else _recorded(home, name, k)
-            )
-        except DrysweepError as error:
-            answer = {"schema_version": 1, "file": name, "error": str(error)}
-            refused = True
+        answer = _scenario(Path(name), pipeline) if _is_file(name) else _recorded(home, name, k)
         put_json(answer)
+        refused = refused or "error" in answer
     return 2 if refused else 0
 
 
@@ -37,9 +31,9 @@ def _is_file(name: str) -> bool:
 
 
 def _scenario(path: Path, pipeline: bool) -> dict[str, Any]:
-    from drysweep_pipeline.replay import play
+    from drysweep_pipeline.replay.playing import play
 
-    return play(path, pipeline=pipeline)
+    return play(path, through_pipeline=pipeline)
 
 
 def _recorded(home: Path | None, name: str, k: int | None) -> dict[str, Any]:
