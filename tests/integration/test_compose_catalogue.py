@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pytest
 
 from drysweep_pipeline.declaration import Declaration, read_declaration
+from drysweep_pipeline.declaration.model import RegistryMaterial, SqlStrategy
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
@@ -29,9 +30,11 @@ from tests.real_data import DOKPLOY_DATES, dokploy_home, real_data
 SWEEP = Path(__file__).parents[2] / "assets" / "sweeps" / "compose_catalogue"
 DECLARED: Declaration = read_declaration(SWEEP / "defs.yaml")
 NAME = DECLARED.sweep.name
+MATERIAL = cast(RegistryMaterial, DECLARED.sweep.material)
+STRATEGIES = [strategy for strategy in DECLARED.sweep.strategies if isinstance(strategy, SqlStrategy)]
 TWO_DATES = ("2025-06-24", "2026-07-21")
 READ_THE_CATALOGUE = {"catalogue_label", "live_vs_charter"}
-ANGLES = max(len(strategy.angles) for strategy in DECLARED.sweep.strategies)
+ANGLES = max(len(strategy.angles) for strategy in STRATEGIES)
 
 
 def instant(date: str) -> datetime:
@@ -43,7 +46,7 @@ def found_in(database: Path) -> set[Finding]:
     with duckdb.connect(database, read_only=True) as connection:
         return {
             (row[0], row[1], row[2])
-            for strategy in DECLARED.sweep.strategies
+            for strategy in STRATEGIES
             for angle in strategy.angles
             for row in connection.execute(strategy.query.text, angle).fetchall()
         }
@@ -64,7 +67,7 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def frozen(catalogue: Path, snapshots: Path) -> dict[str, Snapshot]:
-    return {date: freeze(DECLARED.sweep.material, SWEEP, instant(date), snapshots) for date in DOKPLOY_DATES}
+    return {date: freeze(MATERIAL, SWEEP, instant(date), snapshots) for date in DOKPLOY_DATES}
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +211,7 @@ def test_planted_faults_are_found_and_judged(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "2026-07-07" / "meta.json").write_text(f"[{', '.join(entries)}]")
     manifest = '{"path": "blueprints/shop/docker-compose.yml", "last_modified": "2026-07-07T00:00:00Z"}\n'
     (tmp_path / "2026-07-07.manifest.jsonl").write_text(manifest)
-    snapshot = freeze(DECLARED.sweep.material, SWEEP, instant("2026-07-07"), tmp_path / "snapshots")
+    snapshot = freeze(MATERIAL, SWEEP, instant("2026-07-07"), tmp_path / "snapshots")
     assert judged(snapshot.database, found_in(snapshot.database)) == PLANTED
 
 
@@ -358,7 +361,7 @@ def test_an_unreadable_catalogue_is_never_silence(catalogue: Path, tmp_path: Pat
     assert told["verdict"].startswith("NOT CONVERGED, failed (not_run) at round 3")
     # What the others reported is kept.
     by = {strategy for (strategy,) in edge.ask("select distinct strategy from sightings")}
-    assert by == {strategy.name for strategy in DECLARED.sweep.strategies} - READ_THE_CATALOGUE
+    assert by == {strategy.name for strategy in STRATEGIES} - READ_THE_CATALOGUE
     assert told["new"][0] > 50
 
 
@@ -371,10 +374,10 @@ def test_the_catalogue_before_it_broke_stops_no_strategy(catalogue: Path, tmp_pa
 
 
 def test_exactly_the_strategies_that_read_the_root_catalogue_say_so() -> None:
-    needing = {strategy.name for strategy in DECLARED.sweep.strategies if strategy.needs}
+    needing = {strategy.name for strategy in STRATEGIES if strategy.needs}
     reading = {
         strategy.name
-        for strategy in DECLARED.sweep.strategies
+        for strategy in STRATEGIES
         if re.search(r"\b(labels|charter)\b(?! sets)", re.sub("--.*", "", strategy.query.text))
     }
     assert needing == reading == READ_THE_CATALOGUE
