@@ -33,6 +33,12 @@ _ADD_ROUND = """
     ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, cast(? as timestamptz), false)
 """
 _ADD_RUN = "insert into strategy_runs values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NOT_RUN = """
+    select distinct actor
+    from events
+    where name = 'finder_not_run' and campaign = ? and round = ?
+    order by actor
+"""
 _DECIDE = """
     update rounds
     set blocking = ?, quiet = ?, repeat = ?, calls = ?, tokens = ?, cost_usd = ?, seconds = ?, tripped = ?,
@@ -145,6 +151,11 @@ def record_round(
                     *usage,
                 ],
             )
+
+
+def not_run(ledger: Ledger, campaign: str, round: int) -> list[str]:
+    """Return the strategies that intake recorded as not run in a round."""
+    return [row[0] for row in ledger.connection.execute(_NOT_RUN, [campaign, round]).fetchall()]
 
 
 def mark_judged(ledger: Ledger, campaign: str, round: int) -> None:
