@@ -17,6 +17,7 @@ import pyarrow as pa
 from drysweep_pipeline import fingerprint
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.errors import RowsRefused
+from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Severity
 
 TEXT_FIELDS = ("subject", "kind", "severity", "scope", "title", "path", "owner", "evidence")
@@ -25,6 +26,8 @@ NOT_FROM_A_FINDER = ("fingerprint", "fp", "identity", "verdict", "state", "strat
 # The columns of a landed file, in order: fp UUID, row and line BIGINT, the others VARCHAR; attributes is a JSON object.
 COLUMNS = ("fp", "identity", "strategy", "row", *TEXT_FIELDS, "line", "attributes")
 _FIELD_COLUMN = "identity_{}"
+# Beside a finder's own columns, whose names it chose.
+_SPELLED_COLUMN = "field {} as spelled"
 _SHOWN = 5
 
 
@@ -107,11 +110,12 @@ def _given(fields: tuple[str, ...]) -> list[str]:
 
 def _landed(table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None, path: Path) -> Taken:
     """Fingerprint, fill defaults, part good rows from bad ones and write the good ones, in DuckDB."""
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with scratch(threads=1) as connection:
         connection.register("given", table)
         types = {name: kind for name, kind, *_ in connection.execute("describe given").fetchall()}
-        expressions = tokens or [fingerprint.sql_token(_quoted(name), types[name]) for name in fields]
-        connection.execute(_complete_sql(types, fields, expressions, given=tokens is not None), [strategy])
+        source = _with_tokens(types, fields, empty=table.num_rows == 0) if tokens is None else "given"
+        columns = tokens or [_quoted(_SPELLED_COLUMN.format(i)) for i in range(len(fields))]
+        connection.execute(_complete_sql(types, fields, columns, source, given=tokens is not None), [strategy])
         write_whole(path, lambda part: _copy(connection, part))
         refused, shown = _refusals(connection)
     return Taken(table.num_rows - refused, refused, shown)
@@ -137,7 +141,17 @@ def _refusals(connection: duckdb.DuckDBPyConnection) -> tuple[int, tuple[Refusal
     return (rows[0][2] if rows else 0), tuple(Refusal(row, reason) for row, reason, _ in rows)
 
 
-def _complete_sql(types: dict[str, str], fields: tuple[str, ...], tokens: list[str], *, given: bool) -> str:
+def _with_tokens(types: dict[str, str], fields: tuple[str, ...], *, empty: bool) -> str:
+    """Return SQL for what was given with its fields' tokens beside it, each spelled out once."""
+    # Most strategies find nothing in most rounds, and planning these expressions would be the longest part of that.
+    expressions = ["null::varchar" if empty else fingerprint.sql_token(_quoted(name), types[name]) for name in fields]
+    columns = ", ".join(f"{e} as {_quoted(_SPELLED_COLUMN.format(i))}" for i, e in enumerate(expressions))
+    return f"(select *, {columns} from given)"
+
+
+def _complete_sql(
+    types: dict[str, str], fields: tuple[str, ...], tokens: list[str], source: str, *, given: bool
+) -> str:
     """Return SQL for the temporary table ``completed``: the rows given, with defaults, identity and reason."""
     wanted = {name: _standard(name, types) for name in STANDARD}
     first, last = (_standard(name, types) for name in (fields[0], fields[-1]))
@@ -156,7 +170,7 @@ def _complete_sql(types: dict[str, str], fields: tuple[str, ...], tokens: list[s
             row_number() over () as row, {columns}, {attributes} as attributes,
             case {missing} when {wanted["severity"]} not in ({severities})
                 then 'bad_severity: ' || {wanted["severity"]} end as reason
-        from given
+        from {source}
     """
 
 

@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from drysweep_pipeline.errors import FinderError, IntegrityError, Refused
+from drysweep_pipeline.scratch import scratch
 
 LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
@@ -113,7 +114,7 @@ def first_line(error: Exception) -> str:
 
 def _functions(sql: str) -> set[str]:
     """Return the names of all functions a SELECT calls, from DuckDB's own syntax tree."""
-    with duckdb.connect() as connection:
+    with scratch() as connection:
         text = connection.execute("select json_serialize_sql(cast(? as varchar))", [sql]).fetchall()[0][0]
     tree = json.loads(text)
     if tree.get("error"):

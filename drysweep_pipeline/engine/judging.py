@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,6 +23,7 @@ from drysweep_pipeline.errors import FinderError, RoundGap
 from drysweep_pipeline.judges import JUDGES, Question, Ruling
 from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
+from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Severity, Usage, Verdict
 
 VERDICTS = "verdicts.parquet"
@@ -73,17 +73,17 @@ def judge(campaign: Campaign, round: int) -> JudgeReport:
         row = journal.round_row(ledger, campaign.id, round)
         if row is None:
             raise RoundGap(campaign.id, round, None)
-        if _read_landed(campaign, round) is None:
-            pending = lives.to_judge(ledger, campaign.id, round)
-            findings = _payload(campaign, pending)
-    if _read_landed(campaign, round) is None:
-        # Asked outside the ledger's lock: a slow judge keeps nobody from reading or writing.
-        _ask(campaign, round, findings)
-    rulings, kind = _rulings(campaign, round)
-    if not row.judged:
-        with open_ledger(campaign.home.ledger) as ledger:
-            _take_in(ledger, campaign, round, rulings, kind)
-    return _report(rulings)
+        landed = _read_landed(campaign, round) is not None
+        findings = [] if landed else _payload(campaign, lives.to_judge(ledger, campaign.id, round))
+        if not landed and not (findings and campaign.declaration.sweep.judge.kind != "none"):
+            _ask(campaign, round, findings)
+            landed = True
+        if landed:
+            return _taken_in(ledger, campaign, round, judged=row.judged)
+    # A judge is asked outside the ledger's lock: a slow one keeps nobody from reading or writing.
+    _ask(campaign, round, findings)
+    with open_ledger(campaign.home.ledger) as ledger:
+        return _taken_in(ledger, campaign, round, judged=row.judged)
 
 
 def tripped(campaign: Campaign, round: int) -> str | None:
@@ -135,7 +135,7 @@ def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, A
     for round in sorted({each.round for each in pending}):
         files = [str(file) for file in landing.readable(campaign.folder(round))]
         wanted = [str(each.fp) for each in pending if each.round == round]
-        with duckdb.connect() as connection:
+        with scratch() as connection:
             found = connection.execute(_PAYLOAD, [files, wanted]).fetchall()
         rows += [dict(zip(COLUMNS, row, strict=True)) for row in found]
     return sorted(rows, key=lambda row: (Severity(row["severity"]).rank, row["fp"]))
@@ -172,10 +172,14 @@ def _rulings(campaign: Campaign, round: int) -> tuple[list[tuple[Ruling, int]], 
     return [(Ruling(UUID(r["fp"]), Verdict(r["verdict"]), r["reason"]), r["calls"]) for r in rows], landed.judge
 
 
-def _take_in(ledger: Ledger, campaign: Campaign, round: int, rulings: list[tuple[Ruling, int]], kind: str) -> None:
-    with ledger.transaction():
-        lives.record_verdicts(ledger, campaign.id, round, kind, rulings)
-        journal.mark_judged(ledger, campaign.id, round)
+def _taken_in(ledger: Ledger, campaign: Campaign, round: int, *, judged: bool) -> JudgeReport:
+    """Take what was landed of a round's judging into the ledger, once, and return what it came to."""
+    rulings, kind = _rulings(campaign, round)
+    if not judged:
+        with ledger.transaction():
+            lives.record_verdicts(ledger, campaign.id, round, kind, rulings)
+            journal.mark_judged(ledger, campaign.id, round)
+    return _report(rulings)
 
 
 def _report(rulings: list[tuple[Ruling, int]]) -> JudgeReport:

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-import duckdb
-
 from drysweep_pipeline import landing
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.scratch import scratch
 
 _MERGED = """
     select any_value(subject), list_sort(list(distinct kind))
@@ -36,6 +35,6 @@ def merged(campaign: Campaign, round: int) -> Merged:
     files = [str(file) for file in landing.readable(campaign.folder(round))]
     if not files:
         return Merged()
-    with duckdb.connect() as connection:
+    with scratch() as connection:
         rows = connection.execute(_MERGED, [files]).fetchall()
     return Merged(len(rows), f"{rows[0][0]}: {', '.join(rows[0][1])}" if rows else None)

@@ -8,16 +8,17 @@ import fnmatch
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from drysweep_pipeline import candidates, landing
+from drysweep_pipeline import candidates, landing, sandbox
 from drysweep_pipeline.budget import Budget
 from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.errors import FinderError, RoundGap, RowsRefused
+from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
 from drysweep_pipeline.finders import FINDERS, Found, Request
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
 from drysweep_pipeline.material import Snapshot, freeze
@@ -97,7 +98,7 @@ def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
     # In order and before any retry: a ceiling leaves out the same strategies every time, whichever thread is first.
     firsts = [search.first_call(entry) for entry in planned.looks]
     runs = []
-    with ThreadPoolExecutor(min(len(planned.looks), _PARALLEL) or 1) as pool:
+    with _kept_open(search.snapshot), ThreadPoolExecutor(min(len(planned.looks), _PARALLEL) or 1) as pool:
         for future in as_completed(
             [pool.submit(search.run, *each) for each in zip(planned.looks, firsts, strict=True)]
         ):
@@ -109,6 +110,17 @@ def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
         folder,
         Manifest(campaign.id, round, planned.snapshot, planned.not_searched, seconds, ordered, search.budget.tripped),
     )
+
+
+@contextmanager
+def _kept_open(snapshot: Snapshot | None) -> Iterator[None]:
+    """Hold a snapshot's database open, so that the SQL strategies of a wave share one engine."""
+    with ExitStack() as stack:
+        # One that cannot be opened is the failure of each strategy that opens it, never the round's.
+        with suppress(IntegrityError):
+            if snapshot is not None:
+                stack.enter_context(sandbox.locked(snapshot.database))
+        yield
 
 
 class _Search:

@@ -1,6 +1,7 @@
 """The tables, views and macros of the history file: making them, and renewing the views of an older drysweep."""
 
 import hashlib
+from functools import cache
 from pathlib import Path
 from string import Template
 
@@ -16,6 +17,7 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 _HAS_TABLES = "select count(*) from information_schema.schemata where schema_name = 'published'"
+_IS_PUBLISHED = "select count(*) from duckdb_schemas() where database_name = 'history' and schema_name = 'published'"
 _COLUMNS = "select column_name from information_schema.columns where table_schema = 'main' and table_name = ?"
 _ALWAYS = {"sighting": "true", "verdict": "true", "life": "true"}
 _AS_OF = {"sighting": "as_of <= cast(t as timestamptz)", "verdict": "true", "life": "as_of <= cast(t as timestamptz)"}
@@ -26,10 +28,17 @@ _KNOWN_AT = {
 }
 
 
+def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether the file attached as ``history`` has the tables and views of this version."""
+    # Asked on the ledger's connection, since opening the file by itself would start an engine for every round.
+    if not connection.execute(_IS_PUBLISHED).fetchall()[0][0]:
+        return False
+    return connection.execute("select views from history.published.edition").fetchall() == [(_digest(),)]
+
+
 def bring_up(file: Path) -> None:
     """Give a history file, new or published before, the tables and views of this version; the file is not open."""
-    views = _views()
-    digest = hashlib.sha256(views.encode()).hexdigest()
+    views, digest = _views(), _digest()
     with duckdb.connect(str(file), config=CONFIG) as connection:
         connection.begin()
         if not connection.execute(_HAS_TABLES).fetchall()[0][0]:
@@ -45,6 +54,11 @@ def _renew(connection: duckdb.DuckDBPyConnection, views: str, digest: str) -> No
         connection.execute(statement)
     connection.execute("delete from published.edition")
     connection.execute("insert into published.edition values (?)", [digest])
+
+
+@cache
+def _digest() -> str:
+    return hashlib.sha256(_views().encode()).hexdigest()
 
 
 class _Columns(dict[str, list[str]]):

@@ -17,7 +17,7 @@ from drysweep_pipeline import landing
 from drysweep_pipeline.declaration import thaw_json
 from drysweep_pipeline.durable import read_json, write_whole
 from drysweep_pipeline.errors import Busy
-from drysweep_pipeline.history.edition import bring_up
+from drysweep_pipeline.history.edition import bring_up, is_current
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.values import RoundKey, Severity
@@ -188,11 +188,20 @@ def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> Non
     if home.history.exists():
         shutil.copyfile(home.history, part)
     try:
-        bring_up(part)
-        with _attached(ledger.connection, part):
-            _apply(home, sweep, ledger, anew)
+        if not _applied(part, home, sweep, ledger, anew):
+            bring_up(part)
+            _applied(part, home, sweep, ledger, anew)
     finally:
         log.unlink(missing_ok=True)
+
+
+def _applied(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> bool:
+    """Bring the copy up to date, or leave it as it is and return False where it has other tables or views."""
+    with _attached(ledger.connection, part):
+        current = is_current(ledger.connection)
+        if current:
+            _apply(home, sweep, ledger, anew)
+    return current
 
 
 @contextmanager
