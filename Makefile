@@ -22,7 +22,7 @@ demo: $(STAMP)  ## Sweep a made-up registry of 400 services to its outcome
 	$(BIN)/drysweep demo
 
 test: $(STAMP)  ## Run the tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadscope
 
 lint: $(STAMP)  ## Check style and formatting
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from drysweep_pipeline.declaration.model import SqlStrategy, Strategy
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import Plan, read_plan
+from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.sandbox import check_query
 from drysweep_pipeline.variation import angles_left
 
@@ -35,4 +36,9 @@ def _looks(plan: Plan) -> set[tuple[str, int]]:
 
 
 def _by_seed(strategy: Strategy) -> bool:
-    return isinstance(strategy, SqlStrategy) and bool({"seed", "round"} & check_query(strategy.query.text))
+    if not isinstance(strategy, SqlStrategy):
+        return False
+    try:
+        return bool({"seed", "round"} & check_query(strategy.query.text))
+    except Refused:
+        return False  # it was not run, and so left nothing to chance

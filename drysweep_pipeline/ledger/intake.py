@@ -14,9 +14,6 @@ import duckdb
 from drysweep_pipeline.ledger.store import Ledger
 from drysweep_pipeline.values import Place
 
-# From here on DuckDB 2's pushed-down bloom filter makes two joins cheaper than one.
-_TWO_STEP_FROM = 10_000
-
 _WAVE = """
     create or replace temp table wave as
     select fp, strategy, cast(count(*) as integer) as hits
@@ -36,8 +33,9 @@ _EARLIER = """
     join campaigns c using (seq)
     where (c.as_of, c.seq, s.round) < (cast(? as timestamptz), ?, ?)
 """
+# Every row of seen that matches, also of a fingerprint that was there twice: one pass answers both questions.
 _KNOWN = "create or replace temp table earlier as select fp from seen where fp in (select fp from candidates)"
-_FRESH = "create or replace temp table fresh as select fp from candidates anti join {} using (fp)"
+_FRESH = "create or replace temp table fresh as select fp from candidates anti join earlier using (fp)"
 _FRESH_LANDED = "create or replace temp table fresh as select cast(unnest(cast(? as varchar[])) as uuid) as fp"
 _MOVE_FIRST = "update seen set seq = ?, round = ? where fp in (select fp from fresh)"
 _ADD_SEEN = "insert into seen select fp, cast(? as integer), cast(? as integer) from fresh anti join seen using (fp)"
@@ -47,9 +45,8 @@ _COUNTS = """
     select
         (select coalesce(sum(hits), 0) from wave), (select count(*) from candidates), (select count(*) from fresh)
 """
-_TWICE = """
-    select cast(fp as varchar) from seen semi join candidates using (fp) group by fp having count(*) > 1 order by fp
-"""
+_TWICE = "create or replace temp table twice as select fp from {} group by fp having count(*) > 1"
+_SEEN_NOW = "seen semi join candidates using (fp)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,9 @@ def take_in(
     connection.execute(_CANDIDATES)
     newest = bool(_one(connection, _IS_NEWEST, [place.as_of, place.seq])[0])
     _find_fresh(connection, place, newest, landed_fresh)
-    _add(connection, campaign, place, newest and landed_fresh is None)
+    only_new = newest and landed_fresh is None
+    _add(connection, campaign, place, only_new)
+    connection.execute(_TWICE.format("earlier" if only_new else _SEEN_NOW))
     return Counts(*_one(connection, _COUNTS, []))
 
 
@@ -88,7 +87,7 @@ def fresh_of(ledger: Ledger) -> list[str]:
 
 def seen_twice(ledger: Ledger) -> list[str]:
     """Return fingerprints of the round just taken in that ``seen`` holds more than once; there must be none."""
-    return [row[0] for row in ledger.connection.execute(_TWICE).fetchall()]
+    return [row[0] for row in ledger.connection.execute("select cast(fp as varchar) from twice order by fp").fetchall()]
 
 
 def _find_fresh(
@@ -96,14 +95,12 @@ def _find_fresh(
 ) -> None:
     if landed_fresh is not None:
         connection.execute(_FRESH_LANDED, [list(landed_fresh)])
-    elif not newest:
-        connection.execute(_EARLIER, [place.as_of, place.seq, place.round])
-        connection.execute(_FRESH.format("earlier"))
-    elif duckdb.__version__ >= "2" and _one(connection, "select count(*) from candidates", [])[0] >= _TWO_STEP_FROM:
+        return
+    if newest:
         connection.execute(_KNOWN)
-        connection.execute(_FRESH.format("earlier"))
     else:
-        connection.execute(_FRESH.format("seen"))
+        connection.execute(_EARLIER, [place.as_of, place.seq, place.round])
+    connection.execute(_FRESH)
 
 
 def _add(connection: duckdb.DuckDBPyConnection, campaign: str, place: Place, newest: bool) -> None:

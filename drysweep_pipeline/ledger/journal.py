@@ -19,8 +19,10 @@ _ADD_CAMPAIGN = """
 """
 _STAND = """
     update campaigns
-    set outcome = ?, reason = ?, rounds = ?, quiet = ?, repeats = ?, ended_at = cast(? as timestamptz)
-    where campaign = ?
+    set outcome = $outcome, reason = $reason, rounds = $rounds, quiet = $quiet, repeats = $repeats,
+        -- A round that is run again must not move the end of its campaign.
+        ended_at = case when outcome = $outcome then ended_at else cast($ended_at as timestamptz) end
+    where campaign = $campaign
 """
 _ROUND = """
     select judged, outcome, fresh, reopened, complete, rows, distinct_findings
@@ -99,9 +101,17 @@ def record_campaign(
 
 def record_standing(ledger: Ledger, campaign: str, standing: Standing, at: datetime) -> None:
     """Record where a campaign stands now; the rounds' own decisions stay as they were."""
-    ended = None if standing.outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION) else at
-    values: list[object] = [standing.outcome.value, standing.reason, standing.rounds, standing.quiet]
-    ledger.connection.execute(_STAND, [*values, standing.repeats, ended, campaign])
+    going_on = standing.outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION)
+    parameters = {
+        "outcome": standing.outcome.value,
+        "reason": standing.reason,
+        "rounds": standing.rounds,
+        "quiet": standing.quiet,
+        "repeats": standing.repeats,
+        "ended_at": None if going_on else at,
+        "campaign": campaign,
+    }
+    ledger.connection.execute(_STAND, parameters)
 
 
 def round_row(ledger: Ledger, campaign: str, round: int) -> RoundRow | None:
