@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check daemon soak registry lock clean
+.PHONY: help demo test lint types check bench daemon soak registry lock clean
 
 help:  ## Show what there is
 	@sed -n 's/^\([a-z]*\):.*##/\1 -/p' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ types: $(STAMP)  ## Check types
 	$(BIN)/mypy
 
 check: lint types test  ## All of lint, types and test
+
+bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios
+	$(BIN)/python -m benchmarks
 
 daemon: $(STAMP)  ## Take campaigns through real Dagster processes, and kill them on the way
 	$(BIN)/python -m pytest -q -m daemon --timeout 1200
