@@ -262,7 +262,7 @@ def swept(root: Path, dates: tuple[str, ...], snapshots: Path, most: int = 99) -
     scope="module",
     params=[
         pytest.param(TWO_DATES, id="two dates"),
-        pytest.param(DOKPLOY_DATES, id="six dates", marks=pytest.mark.soak),
+        pytest.param(DOKPLOY_DATES, id="six dates", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
     ],
 )
 def backfill(
@@ -296,7 +296,7 @@ def test_what_is_new_between_two_dates_is_what_was_not_found_before(
     for a, b in zip(backfill.dates, backfill.dates[1:], strict=False):
         new = backfill.ask(f"select {IDENTITY} from new_between(?, ?)", instant(a), instant(b))
         assert {tuple(row) for row in new} == {identity for identity, date in first.items() if date == b} - rejected
-        assert len(new) == len(set(new)) > 30
+        assert 0 < len(new) == len(set(new))
 
 
 IDENTITY = "attributes ->> 'blueprint', attributes ->> 'service', attributes ->> 'failure_mode'"
