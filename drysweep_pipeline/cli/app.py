@@ -35,7 +35,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    # Rich would render the help with frames, and importing it would take longer than all else that --help does.
+    rich_markup_mode=None,
 )
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
