@@ -46,9 +46,12 @@ class InProcess:
         self._run(f"{self.sweep}_report", campaign.id, {CAMPAIGN_TAG: f"{self.sweep}/{campaign.id}"})
 
     def _run(self, job: str, key: str, tags: dict[str, str]) -> None:
-        self._definitions.resolve_job_def(job).execute_in_process(
-            partition_key=key, instance=self.instance, tags=tags, run_config=_QUIET, raise_on_error=True
-        )
+        try:
+            self._definitions.resolve_job_def(job).execute_in_process(
+                partition_key=key, instance=self.instance, tags=tags, run_config=_QUIET, raise_on_error=True
+            )
+        except dg.DagsterExecutionInterruptedError:
+            raise KeyboardInterrupt from None
 
 
 @contextmanager

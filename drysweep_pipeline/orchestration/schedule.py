@@ -23,11 +23,9 @@ def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> li
         cron_schedule=declared.cron,
         execution_timezone=declared.timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        required_resource_keys={"home"},
         description=f"Starts a campaign of {sweep.name}.",
     )
-    def campaigns(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        home: Home = context.resources.home
+    def campaigns(context: dg.ScheduleEvaluationContext, home: dg.ResourceParam[Home]) -> dg.RunRequest | dg.SkipReason:
         states = read_states(home.sweep(sweep.name).root / "state")
         waiting = [state.campaign for state in states if state.outcome in WAITING]
         if waiting and declared.if_waiting == "skip":

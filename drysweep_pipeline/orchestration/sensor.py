@@ -48,11 +48,11 @@ def build_sensor(declaration: Declaration, round_job: AssetJob, report_job: Asse
         jobs=[round_job, report_job],
         minimum_interval_seconds=1,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        required_resource_keys={"home"},
         description=f"Launches the next round of every running campaign of {sweep}, and reports of ended ones.",
     )
-    def next_round(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        home: Home = context.resources.home
+    def next_round(
+        context: dg.SensorEvaluationContext, home: dg.ResourceParam[Home]
+    ) -> dg.SensorResult | dg.SkipReason:
         tick = _Tick()
         for state in read_states(home.sweep(sweep).root / "state"):
             if state.driver == "sensor":

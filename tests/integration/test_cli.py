@@ -1,0 +1,185 @@
+"""The command line: what it prints, and which exit code says what."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drysweep_pipeline.cli import main
+from drysweep_pipeline.home import Home
+from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
+
+SLOW = """
+    select 'x' as service, 'k' as failure_mode
+    where (select count(*) from range(9999999) a, range(9999999) b) < 0
+"""
+OLD = ["--as-of", "2026-01-01"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a small registry; the home is beside it."""
+    registry(tmp_path / "registry", {"api": None, "web": "team", "db": None})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRYSWEEP_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1, "stdout is exactly one JSON object"
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_a_run_that_converges_returns_0_and_says_so_last(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    assert main(["run", str(path), *OLD]) == 0
+    assert (
+        capsys.readouterr().out.strip().splitlines()[-1].startswith("CONVERGED after 3 rounds (K=2): 2 findings seen")
+    )
+
+
+def test_a_run_that_was_cut_short_returns_3_and_resumes_to_0(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    assert main(["run", str(path), *OLD, "--rounds", "1", "--json"]) == 3
+    first = told(capsys)
+    assert (first["outcome"], first["reason"]) == ("budget_exceeded", "rounds")
+    assert main(["resume", first["campaign"], "--rounds", "9", "--by", "operator", "--json"]) == 0
+    assert told(capsys)["new"] == [2, 0, 0]
+    assert main(["resume", first["campaign"], "--by", "operator"]) == 2
+
+
+def test_a_campaign_that_waits_for_people_returns_4(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = declare(place, {"labels": NO_OWNER}, turns="manual")
+    assert main(["run", str(path), *OLD, "--campaign", "mine", "--json"]) == 4
+    assert told(capsys)["reason"] == "turn"
+    assert main(["go", "mine", "--by", "operator", "--json"]) == 0
+    assert told(capsys)["rounds"] == 2
+    assert main(["stop", "mine", "--by", "operator", "--json"]) == 0
+    assert told(capsys)["outcome"] == "stopped"
+    assert main(["decide", "mine", "accept", "--by", "operator"]) == 2
+
+
+def test_a_campaign_whose_strategy_keeps_failing_returns_5(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raises = "select cast('x' as integer) as service, 'k' as failure_mode"
+    path = declare(place, {"labels": NO_OWNER, "raises": raises})
+    assert main(["run", str(path), *OLD, "--json"]) == 5
+    assert told(capsys)["reason"] == "not_run"
+
+
+def test_findings_at_a_threshold_return_6_and_known_ones_can_be_left_out(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    assert main(["run", str(path), *OLD, "--fail-on", "major"]) == 6
+    assert main(["run", str(path), "--as-of", "2026-02-01", "--fail-on", "new:major"]) == 0
+    assert main(["run", str(path), "--as-of", "2026-03-01", "--fail-on", "blocker"]) == 0
+    capsys.readouterr()
+    assert main(["run", str(path), "--fail-on", "huge", "--json"]) == 2
+    assert told(capsys)["key"] == "--fail-on"
+
+
+def test_a_refusal_names_file_line_key_and_help(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = place / "bad.yaml"
+    path.write_text("type: drysweep_pipeline.Sweep\nattributes:\n  name: bad\n  stratgies: []\n")
+    assert main(["run", str(path), "--json"]) == 2
+    error = told(capsys)
+    assert (error["file"], error["line"], error["key"]) == (str(path), 4, "stratgies")
+    assert "strategies" in error["help"]
+    assert main(["validate", str(path), "--json"]) == 2
+    assert told(capsys)["problems"][0]["key"] == "stratgies"
+
+
+def test_sql_that_may_not_run_is_refused_before_anything_is_paid_for(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(place, {"labels": "copy services to 'x'"})
+    assert main(["run", str(path), "--json"]) == 2
+    assert "COPY" in told(capsys)["error"]
+    assert not (place / "home").exists()
+
+
+def test_an_unknown_command_or_option_returns_2_as_json_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaigns", "--nonsense", "--json"]) == 2
+    assert "nonsense" in told(capsys)["error"]
+    assert main(["nonsense"]) == 2
+
+
+def test_a_campaign_is_found_by_its_id_and_the_nearest_are_named_otherwise(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    run_to_its_end(begin(path, Home(place / "home"), campaign="mine"))
+    assert main(["status", "mine", "--json"]) == 0
+    by_id = told(capsys)
+    assert main(["status", "small/mine", "--json"]) == 0
+    assert told(capsys) == by_id
+    assert main(["status", "yours", "--json"]) == 2
+    assert "small/mine" in told(capsys)["help"]
+
+
+def test_campaigns_reports_and_sql_agree_on_the_outcome(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    run_to_its_end(begin(path, Home(place / "home"), campaign="mine"))
+    assert main(["campaigns", "--json"]) == 0
+    listed = told(capsys)["campaigns"]
+    assert [(row["campaign"], row["outcome"], row["rounds"]) for row in listed] == [("mine", "converged", 3)]
+    assert main(["sql", "select campaign, outcome, rounds from campaigns", "--json"]) == 0
+    assert told(capsys)["rows"] == [["mine", "converged", 3]]
+    assert main(["report", "mine", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == "converged"
+    assert main(["report", "mine"]) == 0
+    assert "CONVERGED after 3 rounds" in capsys.readouterr().out
+    assert main(["report", "mine", "--format", "pdf"]) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["delete from events", "attach 'x'", "select * from read_text('/etc/passwd')", "nonsense"]
+)
+def test_analysts_can_read_the_history_and_nothing_else(
+    place: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home")))
+    assert main(["sql", text, "--json"]) == 2
+    assert told(capsys)["error"]
+
+
+def test_sql_without_a_query_says_what_there_is(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home")))
+    assert main(["sql", "--json"]) == 0
+    assert {"findings", "all_findings", "new_between"} <= {row[0] for row in told(capsys)["rows"]}
+
+
+def test_doctor_says_what_is_well_here(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    assert {"python", "duckdb", "home", "disk"} <= {check["name"] for check in told(capsys)["checks"]}
+
+
+def test_a_recorded_campaign_is_replayed_under_another_k(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home"), campaign="mine"))
+    assert main(["replay", "mine", "--k", "3", "--json"]) == 0
+    again = told(capsys)
+    assert (again["outcome"], again["k"], again["new"]) == ("running", 3, [2, 0, 0])
+
+
+def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: Path) -> None:
+    path = declare(place, {"labels": NO_OWNER, "slow": SLOW}, slow={"timeout_s": 5})
+    command = [sys.executable, "-m", "drysweep_pipeline.cli", "run", str(path), *OLD, "--campaign", "mine"]
+    environment = {**os.environ, "DRYSWEEP_HOME": str(place / "home")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        plan = place / "home" / "sweeps" / "small" / "landing" / "mine" / "r001" / "plan.json"
+        deadline = time.monotonic() + 60
+        while not plan.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, complained = process.communicate(timeout=60)
+    assert process.returncode == 130, complained.decode()[-2000:]
+    assert b"Traceback" not in complained
+    assert main(["status", "mine", "--json"]) == 0

@@ -1,0 +1,192 @@
+"""The Dagster layer: it loads, shows what the engine did, and is never an input of a decision."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster.components.testing import create_defs_folder_sandbox
+
+from drysweep_pipeline import Sweep
+from drysweep_pipeline.declaration import read_declaration
+from drysweep_pipeline.engine.campaign import load
+from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.state import change_state, read_state
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.orchestration.definitions import build_definitions
+from drysweep_pipeline.orchestration.inprocess import InProcess
+from drysweep_pipeline.orchestration.resources import HomeResource
+from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry
+
+ROOT = Path(__file__).parents[2]
+WIRING = """
+import dagster as dg
+from drysweep_pipeline.orchestration.resources import HomeResource
+
+defs = dg.Definitions(resources={"home": HomeResource(root=".drysweep")})
+"""
+FAILS = "select cast('x' as integer) as service, 'k' as failure_mode"
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    registry(tmp_path / "registry", {"api": None, "web": "team"})
+    return Home(tmp_path / "home")
+
+
+def test_the_code_location_of_this_repository_loads_with_every_declared_sweep() -> None:
+    from assets.definitions import defs
+
+    loaded = defs()
+    dg.Definitions.validate_loadable(loaded)
+    keys = {key.to_user_string() for key in loaded.resolve_asset_graph().get_all_asset_keys()}
+    for sweep in ("config_registry", "compose_catalogue"):
+        assert {
+            f"{sweep}/{name}" for name in ("snapshot", "wave", "intake", "verdicts", "budget", "decision", "report")
+        } <= keys
+    assert {job.name for job in loaded.resolve_all_job_defs()} >= {
+        f"config_registry_{name}" for name in ("round", "report", "start", "decide")
+    }
+
+
+def test_the_declared_sweep_is_what_the_template_writes() -> None:
+    template = ROOT / "drysweep_pipeline" / "templates" / "config_registry"
+    declared = ROOT / "assets" / "sweeps" / "config_registry"
+    files = {path.relative_to(template): path.read_bytes() for path in template.rglob("*") if path.is_file()}
+    assert files == {path.relative_to(declared): path.read_bytes() for path in declared.rglob("*") if path.is_file()}
+
+
+def test_the_component_builds_from_a_defs_folder() -> None:
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(component_cls=Sweep)
+        shutil.copytree(ROOT / "assets" / "sweeps" / "config_registry", folder, dirs_exist_ok=True)
+        (folder.parent / "wiring.py").write_text(WIRING)
+        with sandbox.build_all_defs() as definitions:
+            keys = definitions.resolve_asset_graph().get_all_asset_keys()
+            assert {key.path[0] for key in keys} == {"config_registry"}
+            assert len(keys) == 12
+
+
+def test_a_round_shows_a_strategy_that_was_not_run_as_missing_with_a_failed_check_and_stays_green(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER, "fails": FAILS})
+    campaign = begin(path, home)
+    jobs = InProcess(read_declaration(path), home, instance)
+    jobs.round(campaign, 1)
+    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "candidates", "labels"])) is not None
+    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "candidates", "fails"])) is None
+    assert checks(instance) == {
+        "candidates/labels ran_to_its_end": True,
+        "candidates/fails ran_to_its_end": False,
+        "intake round_complete": False,
+        "intake seen_once": True,
+        "intake fingerprint_quality": True,
+        "budget within_ceilings": True,
+    }
+    decision = instance.get_latest_materialization_event(dg.AssetKey(["small", "decision"]))
+    assert decision is not None
+    assert decision.asset_materialization is not None
+    assert decision.asset_materialization.metadata["outcome"].value == "running"
+
+
+def test_a_fingerprint_that_merges_distinct_findings_is_warned_of(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    query = "select * from (values ('n1', 'oom'), ('n1', 'cert'), ('n2', 'oom')) t(node, kind)"
+    path = declare(tmp_path, {"nodes": query}, fingerprint={"fields": ["node"]})
+    campaign = begin(path, home)
+    InProcess(read_declaration(path), home, instance).round(campaign, 1)
+    assert checks(instance)["intake fingerprint_quality"] is False
+
+
+def test_the_sensor_asks_for_the_due_round_once_and_for_the_report_in_the_end(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home, campaign="mine", driver="sensor")
+    assert asked(path, home, instance) == [("small_round", "small/mine-r001#1", "mine-r001")]
+    jobs = InProcess(read_declaration(path), home, instance)
+    jobs.round(campaign, 1)
+    assert asked(path, home, instance) == [("small_round", "small/mine-r002#1", "mine-r002")]
+    jobs.round(campaign, 2)
+    jobs.round(campaign, 3)
+    assert asked(path, home, instance) == [("small_report", "small/mine/report/3/converged#1", "mine")]
+    jobs.report(campaign)
+    assert asked(path, home, instance) == []
+
+
+def test_the_sensor_leaves_a_campaign_that_the_command_line_drives_alone(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home, driver="cli")
+    assert asked(path, home, instance) == []
+    change_state(campaign.state_path, driver="sensor")
+    assert len(asked(path, home, instance)) == 1
+
+
+def test_rounds_run_again_through_the_job_in_any_order_change_nothing(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home)
+    jobs = InProcess(read_declaration(path), home, instance)
+    while (due := standing(campaign).due) is not None:
+        jobs.round(campaign, due)
+    before, state = ledger_rows(campaign), read_state(campaign.state_path)
+    for round in (3, 1, 2):
+        jobs.round(campaign, round)
+    assert ledger_rows(campaign) == before
+    after = read_state(campaign.state_path)
+    assert state is not None
+    assert after is not None
+    assert (after.outcome, after.rounds, after.next) == (state.outcome, state.rounds, state.next)
+
+
+def test_the_start_job_records_a_campaign_for_the_sensor_and_the_decide_job_answers_it(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER}, turns="manual")
+    definitions = wired(path, home)
+    config = {"ops": {"small_start_campaign": {"config": {"campaign": "mine", "as_of": "2026-01-01T06:00:00+00:00"}}}}
+    assert definitions.resolve_job_def("small_start").execute_in_process(config, instance=instance).success
+    assert asked(path, home, instance) == [("small_round", "small/mine-r001#1", "mine-r001")]
+    InProcess(read_declaration(path), home, instance).round(load(home, "small", "mine"), 1)
+    decision = {"campaign": "mine", "choice": "go", "by": "operator"}
+    config = {"ops": {"small_record_decision": {"config": decision}}}
+    assert definitions.resolve_job_def("small_decide").execute_in_process(config, instance=instance).success
+    assert asked(path, home, instance) == [("small_round", "small/mine-r002#1", "mine-r002")]
+
+
+def wired(path: Path, home: Home) -> dg.Definitions:
+    resources = dg.Definitions(resources={"home": HomeResource(root=str(home.root))})
+    return dg.Definitions.merge(build_definitions(read_declaration(path)), resources)
+
+
+def asked(path: Path, home: Home, instance: dg.DagsterInstance) -> list[tuple[str | None, str | None, str | None]]:
+    """What the sensor asks for at a tick."""
+    sensor = wired(path, home).resolve_sensor_def("small_next_round")
+    result = sensor(dg.build_sensor_context(instance=instance, resources={"home": home}))
+    if isinstance(result, dg.SkipReason):
+        return []
+    assert isinstance(result, dg.SensorResult)
+    return [(request.job_name, request.run_key, request.partition_key) for request in result.run_requests or []]
+
+
+def checks(instance: dg.DagsterInstance) -> dict[str, bool]:
+    """The check results of the only run, by asset and name."""
+    run = instance.get_runs()[0]
+    found = {}
+    for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+        assert entry.dagster_event is not None
+        check = entry.dagster_event.asset_check_evaluation_data
+        found[f"{'/'.join(check.asset_key.path[1:])} {check.check_name}"] = check.passed
+    return found
