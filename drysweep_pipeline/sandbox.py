@@ -61,7 +61,7 @@ def _lock(connection: duckdb.DuckDBPyConnection) -> None:
 
 @cache
 def check_query(sql: str) -> frozenset[str]:
-    """Return the names of the parameters of a query. Raises ``Refused`` unless it is one SELECT that reads tables only."""
+    """Return the names of a query's parameters. Raises ``Refused`` unless it is one SELECT that reads tables only."""
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
@@ -79,7 +79,7 @@ def check_query(sql: str) -> frozenset[str]:
 def run(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any], *, seconds: float, max_rows: int
 ) -> pa.Table:
-    """Return the rows of a query as an Arrow table. Raises ``FinderError`` at the deadline, over the cap, or on an error."""
+    """Return a query's rows as an Arrow table. Raises ``FinderError`` at the deadline, over the cap, or on an error."""
     deadline = threading.Event()
 
     def stop() -> None:

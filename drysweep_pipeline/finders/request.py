@@ -22,14 +22,17 @@ class Request:
     database: Path | None
 
 
+ONE_CALL = Usage(calls=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a finder reported: rows as dictionaries, or an Arrow table."""
 
     rows: Sequence[Mapping[str, Any]] | None = None
     table: pa.Table | None = None
-    usage: Usage = Usage(calls=1)
+    usage: Usage = ONE_CALL
 
 
 Finder: TypeAlias = Callable[[Request], Found]
-"""Looks once. Raises ``FinderError`` where it did not run to its end; ``RowsRefused`` where asking again cannot help."""
+"""Looks once. Raises ``FinderError`` where it did not run to its end, ``RowsRefused`` where a retry cannot help."""

@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers. No answer is ``undecided``, never a rejection, never a confirmation (R8)."""
+"""What a judge is asked and what it answers. No answer is ``undecided``, never a rejection or confirmation (R8)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
