@@ -39,6 +39,13 @@ bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios
 daemon: $(STAMP)  ## Take campaigns through real Dagster processes, and kill them on the way
 	$(BIN)/python -m pytest -q -m daemon --timeout 1200
 
+OLDER := build/duckdb-1.5
+older: $(STAMP)  ## Run the core's tests on the older DuckDB line that is supported
+	test -d $(OLDER)/duckdb || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--target $(OLDER) 'duckdb>=1.5.5,<2'
+	PYTHONPATH=$(OLDER) $(BIN)/python -m pytest -q -n auto --dist loadscope tests/unit/test_fingerprint.py \
+		tests/integration/test_engine.py tests/integration/test_history.py
+
 soak: $(STAMP)  ## Run the long tests
 	$(BIN)/python -m pytest -q -m soak --timeout 3600
 

@@ -35,10 +35,7 @@ def doctor(home: HomeOption = None, json: JsonOption = False) -> int:
         put_json({"schema_version": 1, "home": str(place.root), "checks": [asdict(check) for check in checks]})
     else:
         for check in checks:
-            put(
-                f"{'ok  ' if check.ok else 'BAD '} {check.name}: {check.found}"
-                + (f" ({check.help})" if check.help else "")
-            )
+            put(_line(check))
     return 0 if all(check.ok for check in checks) else 1
 
 

@@ -53,7 +53,11 @@ def test_a_small_registry_is_swept_until_two_rounds_bring_nothing_new(tmp_path: 
     ("name", "query", "reason"),
     [
         ("raises", "select service, failure_mode from nowhere", "nowhere"),
-        ("divides", "select cast(1 // 0 as varchar) as service, 'k' as failure_mode", "Division by zero"),
+        (
+            "converts",
+            "select cast(cast('x' as integer) as varchar) as service, 'k' as failure_mode",
+            "Could not convert",
+        ),
         ("lacks_a_field", "select service from services", "missing_field: failure_mode"),
         ("has_an_empty_field", "select '  ' as service, 'k' as failure_mode", "missing_field: service"),
         ("has_a_null_field", "select null as service, 'k' as failure_mode", "missing_field: service"),
@@ -65,7 +69,7 @@ def test_a_small_registry_is_swept_until_two_rounds_bring_nothing_new(tmp_path: 
         ("copies", "copy services to 'x.csv'", "COPY"),
         ("installs", "install httpfs", "only a SELECT"),
         ("sets", "set threads = 1", "SET"),
-        ("asks_pragmas", "pragma database_list", "PRAGMA"),
+        ("asks_pragmas", "pragma database_list", "SELECT"),
         ("asks_settings", "select name as service, 'k' as failure_mode from duckdb_settings()", "duckdb_settings"),
         ("runs_text", "select service, 'k' as failure_mode from query('select 1 as service')", "query"),
         ("says_two_things", "select 1; select 2", "2 statements"),
