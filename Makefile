@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check bench daemon soak registry lock clean
+.PHONY: help demo test lint types check bench daemon older soak registry lock clean
 
 help:  ## Show what there is
 	@sed -n 's/^\([a-z]*\):.*##/\1 -/p' $(MAKEFILE_LIST)

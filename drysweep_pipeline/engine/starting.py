@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.declaration.model import ScriptedMaterial
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import standing
 from drysweep_pipeline.engine.campaign import FILE, NO_OVERRIDES, Campaign, Overrides, as_json, load, recorded
@@ -10,6 +11,7 @@ from drysweep_pipeline.engine.state import Driver, State, read_state, write_stat
 from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.home import Home, SweepHome
 from drysweep_pipeline.ledger import Ledger, journal, open_ledger
+from drysweep_pipeline.material import readable_folder, resolve_path
 from drysweep_pipeline.values import CAMPAIGN_ID
 
 
@@ -32,7 +34,8 @@ def start(
 ) -> Campaign:
     """Record a campaign and return it; one that is recorded already under the same declaration is returned as it is.
 
-    Raises ``DeclarationError`` for a bad id or bad overrides, ``Refused`` where the declaration changed meanwhile.
+    Raises ``DeclarationError`` for a bad id or bad overrides, ``MaterialError``
+    where the material is out of reach, ``Refused`` where the declaration changed meanwhile.
     """
     sweep_home = home.sweep(declaration.sweep.name)
     _check(declaration, overrides)
@@ -45,6 +48,7 @@ def start(
         if (sweep_home.landing(name) / FILE).exists():
             recorded = _same(load(home, declaration.sweep.name, name), declaration)
         else:
+            _reach_material(declaration, as_of)
             recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
         _record(ledger, recorded, driver)
     return recorded
@@ -58,6 +62,13 @@ def _check(declaration: Declaration, overrides: Overrides) -> None:
         raise DeclarationError("a campaign needs at least one round", file=file, key="budget.rounds")
     if overrides.calls is not None and overrides.calls < len(declaration.sweep.asked(1)):
         raise DeclarationError("the ceiling on calls is below one round", file=file, key="budget.calls")
+
+
+def _reach_material(declaration: Declaration, as_of: datetime) -> None:
+    """Raise ``MaterialError`` where the material cannot be reached, so that no campaign is recorded in vain."""
+    material = declaration.sweep.material
+    if not isinstance(material, ScriptedMaterial):
+        readable_folder(resolve_path(material.path, declaration.base, as_of))
 
 
 def _same(recorded: Campaign, declaration: Declaration) -> Campaign:

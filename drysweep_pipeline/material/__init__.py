@@ -4,7 +4,7 @@
 same tables. Running SQL over a snapshot lives with the finders.
 """
 
-from drysweep_pipeline.material.paths import dates_of, resolve_path
+from drysweep_pipeline.material.paths import dates_of, readable_folder, resolve_path
 from drysweep_pipeline.material.snapshot import Snapshot, freeze
 
-__all__ = ["Snapshot", "dates_of", "freeze", "resolve_path"]
+__all__ = ["Snapshot", "dates_of", "freeze", "readable_folder", "resolve_path"]

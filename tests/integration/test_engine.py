@@ -15,7 +15,7 @@ import pytest
 from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import journal, people, rounds
-from drysweep_pipeline.engine.campaign import Overrides, load
+from drysweep_pipeline.engine.campaign import Overrides, campaigns, load
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.state import read_state, take_lease
 from drysweep_pipeline.engine.wave import plan, wave
@@ -53,11 +53,7 @@ def test_a_small_registry_is_swept_until_two_rounds_bring_nothing_new(tmp_path: 
     ("name", "query", "reason"),
     [
         ("raises", "select service, failure_mode from nowhere", "nowhere"),
-        (
-            "converts",
-            "select cast(cast('x' as integer) as varchar) as service, 'k' as failure_mode",
-            "Could not convert",
-        ),
+        ("converts", "select cast('x' as integer) as service, 'k' as failure_mode", "Could not convert"),
         ("lacks_a_field", "select service from services", "missing_field: failure_mode"),
         ("has_an_empty_field", "select '  ' as service, 'k' as failure_mode", "missing_field: service"),
         ("has_a_null_field", "select null as service, 'k' as failure_mode", "missing_field: service"),
@@ -292,13 +288,26 @@ def test_quiet_rounds_that_only_repeat_are_counted_and_said(tmp_path: Path, home
     assert "repeat" in told["verdict"]
 
 
-def test_material_out_of_reach_refuses_the_run_with_its_path(tmp_path: Path, home: Home) -> None:
+def test_material_out_of_reach_refuses_the_run_with_its_path_and_records_no_campaign(
+    tmp_path: Path, home: Home
+) -> None:
     path = declare(tmp_path, {"labels": NO_OWNER})
     (tmp_path / "registry").rename(tmp_path / "elsewhere")
-    campaign = begin(path, home)
+    with pytest.raises(MaterialError, match="registry"):
+        begin(path, home)
+    assert campaigns(home, "small") == []
+
+
+def test_material_that_went_out_of_reach_later_refuses_the_round_and_the_campaign_can_go_on(
+    tmp_path: Path, home: Home
+) -> None:
+    campaign = begin(declare(tmp_path, {"labels": NO_OWNER}), home)
+    (tmp_path / "registry").rename(tmp_path / "elsewhere")
     with pytest.raises(MaterialError, match="registry"):
         plan(campaign, 1)
     assert journal.standing(campaign).outcome is Outcome.RUNNING
+    (tmp_path / "elsewhere").rename(tmp_path / "registry")
+    assert journal.standing(run_to_its_end(campaign)).outcome is Outcome.CONVERGED
 
 
 @pytest.mark.parametrize("overrides", [Overrides(k=1), Overrides(rounds=0), Overrides(calls=0)])
