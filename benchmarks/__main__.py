@@ -17,7 +17,7 @@ _ALWAYS = ("help", "round", "intake")
 def main() -> int:
     """Run what was asked for; the exit code does not depend on the figures."""
     given = _arguments()
-    with tempfile.TemporaryDirectory(prefix="drysweep-bench-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="drysweep-bench-", ignore_cleanup_errors=True) as temporary:
         figures = [figure for name in given.what or _ALWAYS for figure in _of(name, Path(temporary), given.small)]
     print(as_json(figures, _machine()) if given.json else table(figures))
     return 0

@@ -1,5 +1,6 @@
 """How long a campaign waits between two rounds when the real daemon drives it: queue, process start and imports."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -34,11 +35,7 @@ def measure(folder: Path, *, rounds: int = 8) -> list[Figure]:
         with dg.DagsterInstance.get() as instance:
             gaps = _gaps(instance, declaration.sweep.name)
     finally:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        _stop(process)
     # The first gap holds what the daemon does once.
     return [Figure("from the end of a round to the next one's first step", median(gaps[1:]), None, 10.0, "the daemon")]
 
@@ -53,7 +50,19 @@ def _daemon(home: Home, folder: Path) -> subprocess.Popen[bytes]:
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the daemon and what it started: a code server, perhaps a run."""
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=60)
+    # They are in a session of their own, so nothing else is in this group.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _wait(state: Path, rounds: int) -> None:
