@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import duckdb
-
 from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import Answer, Standing, after_answer
 from drysweep_pipeline.engine import journal, standing
@@ -20,6 +18,7 @@ from drysweep_pipeline.judges import Ruling
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger import lives, open_ledger
 from drysweep_pipeline.lifecycle import LOGGED, Deed, moved
+from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Event, Severity
 
 _FIND = """
@@ -89,7 +88,7 @@ def _raised(campaign: Campaign, round: int, finding: str) -> tuple[UUID, Severit
     files = [str(file) for file in landing.readable(campaign.folder(round))]
     if not files:
         return None
-    with duckdb.connect() as connection:
+    with scratch() as connection:
         rows = connection.execute(_FIND, [files, unicodedata.normalize("NFC", finding)]).fetchall()
     if len(rows) > 1:
         raise Refused(f"{finding!r} names several findings", help="name the one that is meant by its fingerprint")
