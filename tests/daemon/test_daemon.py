@@ -44,7 +44,7 @@ pytestmark = pytest.mark.daemon
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with the demo's registry, its sweep due within two minutes, and one slow strategy beside it."""
+    """A project with the demo's registry, its sweep due in two minutes or so, and one slow strategy beside it."""
     folder = tmp_path / "project"
     generate(folder / "registry")
     shutil.copytree(TEMPLATE, folder / "sweep")
@@ -77,7 +77,7 @@ def test_a_scheduled_campaign_survives_power_cuts_with_the_ledger_of_an_undistur
 ) -> None:
     home = Home(daemon.home)
     daemon.start()
-    wait_for("the schedule started a campaign", lambda: bool(_states(home)), seconds=150)
+    wait_for("the schedule started a campaign", lambda: bool(_states(home)), seconds=300)
     campaign = _states(home)[0].campaign
     landing = home.sweep(SWEEP).landing(campaign)
 
@@ -111,7 +111,7 @@ def test_a_scheduled_campaign_survives_power_cuts_with_the_ledger_of_an_undistur
 
 def _soon() -> str:
     """Return a cron line for one minute of today, far enough ahead for the daemon to be up."""
-    due = datetime.now(UTC) + timedelta(seconds=75)
+    due = datetime.now(UTC) + timedelta(seconds=150)
     return f'"{due.minute} {due.hour} * * *"'
 
 
