@@ -43,8 +43,14 @@ class DrysweepError(Exception):
         where = self.file or ""
         if self.line is not None:
             where += f":{self.line}"
-        parts = [f"{where}: " if where else "", f"{self.key}: " if self.key else "", self.what]
+        named = self.key is None or _begins_with(self.what, self.key)
+        parts = [f"{where}: " if where else "", "" if named else f"{self.key}: ", self.what]
         return "".join(parts) + (f" ({self.help})" if self.help else "")
+
+
+def _begins_with(text: str, word: str) -> bool:
+    """Tell whether a text begins with a word, and not only with its letters."""
+    return text.startswith(word) and not text[len(word) : len(word) + 1].isalnum()
 
 
 class DeclarationError(DrysweepError):

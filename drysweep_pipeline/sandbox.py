@@ -69,7 +69,7 @@ def check_query(sql: str) -> frozenset[str]:
     if len(statements) != 1:
         raise Refused(f"{len(statements)} statements", help="write exactly one SELECT")
     if statements[0].type != duckdb.StatementType.SELECT:
-        raise Refused(f"a {statements[0].type.name} statement", help="only a SELECT is allowed")
+        raise Refused(f"{statements[0].type.name} is refused", help="only a SELECT is allowed")
     for name in sorted(_functions(sql)):
         if _FORBIDDEN.fullmatch(name):
             raise Refused(f"the function {name} is not allowed", help="a query reads the tables it is given, no more")
@@ -94,7 +94,7 @@ def run(
     except duckdb.Error as error:
         if deadline.is_set():
             raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
-        raise FinderError(f"{type(error).__name__}: {first_line(error)}") from None
+        raise FinderError(first_line(error)) from None
     finally:
         timer.cancel()
 

@@ -19,10 +19,11 @@ def run(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Search until the material has gone quiet, or a ceiling trips; the exit code says which."""
+    """Search until the search goes quiet, or a ceiling ends it."""
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep
     from drysweep_pipeline.declaration.checks import sql_problems
+    from drysweep_pipeline.declaration.refusals import first_of
     from drysweep_pipeline.engine.campaign import Overrides
     from drysweep_pipeline.engine.starting import start
     from drysweep_pipeline.reports.threshold import check_threshold
@@ -30,8 +31,8 @@ def run(
     check_threshold(fail_on)
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
-    for problem in sql_problems(declaration):
-        raise problem
+    if problems := sql_problems(declaration):
+        raise first_of(problems)
     place = home_of(home, path)
     started = start(
         place,

@@ -106,7 +106,7 @@ def find_sweeps(root: Path) -> dict[str, Path]:
 def resolve_sweep(name_or_path: str, root: Path) -> Path:
     """Return the file of a sweep, given its name in the project at ``root``, its file, or the folder of its defs.yaml.
 
-    Raises ``NotFound``, naming the nearest there is.
+    Raises ``NotFound``, naming the nearest there is, and ``DeclarationError`` for a YAML file that is not there.
     """
     known = find_sweeps(root)
     if name_or_path in known:
@@ -114,8 +114,21 @@ def resolve_sweep(name_or_path: str, root: Path) -> Path:
     path = _file_of(Path(name_or_path))
     if path is not None:
         return path
+    if Path(name_or_path).suffix in (".yaml", ".yml"):
+        raise DeclarationError("there is no such file", file=name_or_path, help=_as_far_as(Path(name_or_path)))
     near = difflib.get_close_matches(name_or_path, known, n=5, cutoff=0.5)
     raise NotFound("sweep", name_or_path, near or list(known))
+
+
+def _as_far_as(path: Path) -> str:
+    """Return the nearest file beside one that is not there, else the folder down to which its path leads."""
+    folder = path.absolute().parent
+    beside = [each.name for pattern in ("*.yaml", "*.yml") for each in sorted(folder.glob(pattern))]
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    if near:
+        return f"did you mean {path.with_name(near[0])}?"
+    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    return f"looked in {there}" if there == folder else f"the path goes as far as {there}"
 
 
 def _file_of(path: Path) -> Path | None:

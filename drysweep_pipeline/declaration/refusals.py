@@ -5,6 +5,7 @@ thing is said once, where it stands, in the order of the file.
 """
 
 import difflib
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
@@ -91,12 +92,15 @@ def in_file_order(written: Written, problems: list[Problem]) -> list[Declaration
 
 
 def first_of(refusals: list[DeclarationError]) -> DeclarationError:
-    """Return the first refusal, which says how many more there are."""
+    """Return the first refusal, whose help says how many more there are and how to see them."""
     first, more = refusals[0], len(refusals) - 1
     if not more:
         return first
-    what = f"{first.what}; {more} more {'thing is' if more == 1 else 'things are'} wrong in this file"
-    return DeclarationError(what, file=first.file, line=first.line, key=first.key, help=first.help)
+    others = f"{more} more: drysweep validate {shlex.quote(first.file or 'FILE')} shows all"
+    # A question has its own end.
+    join = " " if (first.help or "").endswith("?") else "; "
+    help = f"{first.help}{join}{others}" if first.help else others
+    return DeclarationError(first.what, file=first.file, line=first.line, key=first.key, help=help)
 
 
 def problems(error: ValidationError, written: Written) -> list[Problem]:

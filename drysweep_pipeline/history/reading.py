@@ -14,6 +14,10 @@ from drysweep_pipeline.home import Home
 
 SECONDS = 30.0
 MAX_ROWS = 10_000
+_HELP = {
+    "truncated": "--max-rows N allows more, a limit in the query asks for less",
+    "timeout": "--seconds N waits longer",
+}
 # These ask about the history's own shape; they name a view, or nothing, and so cannot reach further.
 _ABOUT = re.compile(
     r"\s*((describe|desc|show|summarize)\s+(table\s+)?(main\.)?\"?[a-z_]+\"?|show\s+(all\s+)?tables|show)\s*;?\s*",
@@ -42,7 +46,7 @@ def query(home: Home, sql: str, *, seconds: float = SECONDS, max_rows: int = MAX
         try:
             return sandbox.run(connection, sql, {}, seconds=seconds, max_rows=max_rows)
         except FinderError as error:
-            raise Refused(error.what, help=error.help) from None
+            raise Refused(error.what, help=_HELP.get(error.status, error.help)) from None
 
 
 def rows(

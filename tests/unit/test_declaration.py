@@ -178,7 +178,7 @@ def test_the_first_wrong_thing_of_the_file_is_named_and_the_others_counted(folde
     text = changed("kind: files", "kind: filez").replace("calls: 500", "calls: many").replace("labels.sql", "none.sql")
     error = refused(folder, text)
     assert error.key == "material.kind"
-    assert "2 more things are wrong" in str(error)
+    assert error.help == f"did you mean 'files'? 2 more: drysweep validate {folder / 'defs.yaml'} shows all"
     assert [each.key for each in errors(folder / "defs.yaml")] == [
         "material.kind",
         "strategies[0].query.file",
@@ -259,6 +259,19 @@ def test_an_unknown_sweep_is_refused_with_the_nearest_name(tmp_path: Path) -> No
         resolve_sweep("endpoints", tmp_path / "nothing")
 
 
+def test_a_yaml_file_that_is_not_there_is_not_taken_for_a_name(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").touch()
+    with pytest.raises(DeclarationError, match=r"there is no such file \(did you mean .*/sweep\.yaml\?\)"):
+        resolve_sweep(str(tmp_path / "sweeep.yaml"), tmp_path)
+    with pytest.raises(DeclarationError, match=f"goes as far as {tmp_path}"):
+        resolve_sweep(str(tmp_path / "none" / "at" / "all.yaml"), tmp_path)
+
+
+def test_an_error_says_its_key_once() -> None:
+    assert str(DeclarationError("k must be 2 or more", key="k")) == "k must be 2 or more"
+    assert str(DeclarationError("kinds are many", key="k")) == "k: kinds are many"
+
+
 def read(folder: Path, text: str = SWEEP) -> Declaration:
     return read_declaration(declared(folder, text))
 
@@ -311,7 +324,7 @@ def test_queries_that_select_and_are_bound_have_no_problems(folder: Path) -> Non
     [
         ("select 1; select 2", "2 statements"),
         ("-- nothing", "0 statements"),
-        ("drop table files", "SELECT"),
+        ("drop table files", "DROP is refused (only a SELECT is allowed)"),
         ("selec 1", "not SQL"),
         ("select $nobody", "$nobody"),
     ],
