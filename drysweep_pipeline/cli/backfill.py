@@ -21,7 +21,7 @@ def backfill(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Sweep the material as it was, a campaign a date; asked again, it goes on where it stopped."""
+    """Sweep dated material, a campaign a date; asked again, goes on."""
     from drysweep_pipeline.cli.backfilling import Backfill, dates
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep

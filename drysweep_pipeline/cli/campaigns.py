@@ -1,12 +1,15 @@
 """``drysweep campaigns``: the campaigns there are, with their outcomes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, project_root
+from drysweep_pipeline.home import Home
 
 _COLUMNS = ("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected")
+# What a person reads; the campaign is shown as the other commands take it.
+_SHOWN = ("campaign", "outcome", "reason", "rounds", "seen", "confirmed", "rejected")
 _QUERY = f"""
     select {", ".join(_COLUMNS)}
     from campaigns
@@ -20,18 +23,35 @@ def campaigns(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """List campaigns in the order of looking, each with its outcome."""
+    """List campaigns in the order of looking, with their outcomes."""
     from drysweep_pipeline.cli.output import put_json, put_table
     from drysweep_pipeline.history.reading import history
 
     place = home_of(home)
-    rows = []
+    found = []
     if place.history.exists():
         with history(place) as connection:
-            rows = connection.execute(_QUERY, {"sweep": sweep}).fetchall()
-    listed = [[value.isoformat() if hasattr(value, "isoformat") else value for value in row] for row in rows]
+            found = connection.execute(_QUERY, {"sweep": sweep}).fetchall()
+    if sweep is not None and not found:
+        _check_known(place, sweep)
+    listed = [dict(zip(_COLUMNS, (_plain(value) for value in row), strict=True)) for row in found]
     if json:
-        put_json({"schema_version": 1, "campaigns": [dict(zip(_COLUMNS, row, strict=True)) for row in listed]})
+        put_json({"schema_version": 1, "campaigns": listed})
     else:
-        put_table(list(_COLUMNS), listed)
+        named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in listed]
+        put_table(list(_SHOWN), [[row[name] for name in _SHOWN] for row in named])
     return 0
+
+
+def _check_known(home: Home, sweep: str) -> None:
+    """Raise ``NotFound`` unless the sweep has anything in the home or is declared in the project."""
+    from drysweep_pipeline.declaration import find_sweeps
+    from drysweep_pipeline.errors import NotFound
+
+    known = sorted({*home.sweeps(), *find_sweeps(project_root())})
+    if sweep not in known:
+        raise NotFound("sweep", sweep, known)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value

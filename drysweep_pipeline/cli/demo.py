@@ -1,5 +1,6 @@
 """``drysweep demo``: the 400-service registry, generated and swept to its outcome; offline, from the wheel alone."""
 
+import shlex
 import shutil
 from datetime import UTC, datetime
 from importlib import resources
@@ -22,9 +23,9 @@ def demo(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Generate a registry of 400 services with planted faults and sweep it to its outcome, report included."""
+    """Generate a registry of 400 services and sweep it to its end."""
     from drysweep_pipeline.cli.driving import drive, show
-    from drysweep_pipeline.cli.output import note, put
+    from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.declaration import read_declaration
     from drysweep_pipeline.demo.registry import generate
     from drysweep_pipeline.engine.starting import start
@@ -35,7 +36,8 @@ def demo(
         note(f"wrote a registry to {registry}")
         return 0
     folder = home_of(home).root / "demo" if home is None else home_of(home).root
-    _fresh(folder)
+    if _fresh(folder):
+        note("starts over: the earlier demo's campaign is gone")
     generate(folder / "examples" / "registry", seed=seed)
     declared = _declare(folder)
     place = Home(folder)
@@ -43,18 +45,31 @@ def demo(
     drive(place, campaign)
     code = show(place, campaign, as_json=json)
     if not json:
-        put(f"look at it: drysweep ui --home {folder}; query it: drysweep sql --home {folder} 'from findings limit 5'")
+        _put_hints(folder)
     return code
 
 
-def _fresh(folder: Path) -> None:
-    """Make an empty folder for the demo; an earlier demo's goes, anything else is refused."""
-    if folder.exists() and any(folder.iterdir()):
+def _put_hints(folder: Path) -> None:
+    """Print what can be done next, as commands that can be pasted."""
+    from drysweep_pipeline.cli.output import program, put
+
+    at_home = f"--home {shlex.quote(str(folder))}"
+    put("look at it:")
+    put(f"  {program()} ui {at_home}")
+    put("query it:")
+    put(f"  {program()} sql {at_home} 'select label, severity, path from findings limit 5'")
+
+
+def _fresh(folder: Path) -> bool:
+    """Make an empty folder for the demo; return whether an earlier demo had to go. Anything else there is refused."""
+    earlier = folder.exists() and any(folder.iterdir())
+    if earlier:
         if not (folder / _MARK).exists():
             raise Refused("the folder is not empty and holds no demo", file=folder, help="give another --home")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     (folder / _MARK).touch()
+    return earlier
 
 
 def _declare(folder: Path) -> Path:

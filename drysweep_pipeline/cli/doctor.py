@@ -26,7 +26,7 @@ class Check:
 
 
 def doctor(home: HomeOption = None, json: JsonOption = False) -> int:
-    """Look at the machine and the home, and say what is not well; exit code 1 where something is not."""
+    """Look at machine and home; exit code 1 where not all is well."""
     from drysweep_pipeline.cli.output import put, put_json
 
     place = home_of(home)

@@ -1,11 +1,14 @@
 """What commands print: one JSON object on stdout, or text; progress on a terminal only."""
 
 import json
+import shlex
+import shutil
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
 
 from drysweep_pipeline.reports.text import safe_text
 
@@ -19,6 +22,9 @@ _EXIT = {
     "failed": 5,
     "running": 1,
 }
+# How wide a table may be where no terminal says so.
+_WIDTH = 120
+_GAP = "  "
 
 
 def exit_code(outcome: str) -> int:
@@ -49,8 +55,38 @@ def progress(text: str) -> None:
 
 
 def put_table(columns: list[str], rows: list[list[Any]]) -> None:
-    """Print a table on stdout; what it holds cannot steer the terminal."""
-    table = Table(*columns, header_style="bold", box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*("" if value is None else safe_text(str(value)) for value in row))
-    Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 240).print(table)
+    """Print rows on stdout, whole, as a table or, where that would be too wide, a record after the other.
+
+    What they hold cannot steer the terminal.
+    """
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+    names = [safe_text(name) for name in columns]
+    shown = [["" if value is None else safe_text(str(value)) for value in row] for row in rows]
+    for line in lines_of(names, shown, width):
+        put(line)
+
+
+def lines_of(columns: list[str], rows: list[list[str]], width: int) -> Iterator[str]:
+    """Yield rows as the lines of a table, or as records of a line a column where a table is wider than ``width``."""
+    table = [columns, *rows]
+    widths = [max(cell_len(value) for value in column) for column in zip(*table, strict=True)]
+    if not rows or sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
+        yield from (_line(row, widths) for row in table)
+        return
+    left = [max(cell_len(name) for name in columns)]
+    for number, row in enumerate(rows):
+        if number:
+            yield ""
+        yield from (_line([name, value], [*left, 0]) for name, value in zip(columns, row, strict=True))
+
+
+def program() -> str:
+    """Return how this program was called, quoted for a shell: the path of ``drysweep``, else its name."""
+    called = Path(sys.argv[0])
+    return shlex.quote(sys.argv[0]) if called.name == "drysweep" and called.parent != Path() else "drysweep"
+
+
+def _line(values: list[str], widths: list[int]) -> str:
+    """Return values in columns of some widths, without blanks after the last one that says anything."""
+    padded = (value + " " * (width - cell_len(value)) for value, width in zip(values, widths, strict=True))
+    return _GAP.join(padded).rstrip()

@@ -15,7 +15,7 @@ def replay(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Play rounds again and print how they end, one JSON object a line and a file, in the order given."""
+    """Play scripted or recorded rounds again and say how they end."""
     from drysweep_pipeline.cli.output import put_json
 
     refused = False

@@ -22,7 +22,7 @@ def sql(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Query the history in SQL; without a query, say which views and macros there are."""
+    """Query the history in SQL; without a query, list its views."""
     from drysweep_pipeline.cli.output import put_json, put_table
     from drysweep_pipeline.history import reading
 

@@ -13,7 +13,7 @@ def validate(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Read declarations and say all that is wrong or unwise, with file, line and key."""
+    """Say all that is wrong or unwise in declarations, and where."""
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.declaration import find_sweeps, resolve_sweep
     from drysweep_pipeline.errors import NotFound
