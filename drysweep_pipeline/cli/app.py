@@ -66,12 +66,13 @@ def main(arguments: list[str] | None = None) -> int:
     except _UsageError as error:
         return _usage(error, as_json="--json" in given)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("interrupted; `drysweep resume` goes on from the last whole round\n")
-        return INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:
         # The reader has what it wanted; Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted; `drysweep resume` goes on from the last whole round\n")
     return code if isinstance(code, int) else 0
 
 

@@ -1,11 +1,14 @@
 """Driving a campaign from the command line to where it stops, and showing where that is."""
 
+from typing import Any
+
 from drysweep_pipeline.cli.output import exit_code, note, progress, put, put_json
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.state import drop_lease, take_lease
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.reports.text import safe_text
 
 FINDINGS = 6
 
@@ -37,12 +40,27 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         return code
     put(f"{campaign.home.name}/{campaign.id}, as of {facts['as_of']}")
     put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
-    for missing in facts["not_run"]:
-        put(f"round {missing['round']}: {missing['strategy']} was not run: {missing['reason']}")
+    for line in _failures(facts):
+        put(line)
     if facts["report"]:
         put(f"report: {facts['report']}")
     put(facts["verdict"])
     return code
+
+
+def _failures(facts: dict[str, Any]) -> list[str]:
+    """Return a line for everything that failed in the same way, with its rounds."""
+    failed = [(f"{each['strategy']} counts as not run", each["reason"], each["round"]) for each in facts["not_run"]]
+    judged = [event for event in facts["events"] if event["name"] == "judge_failed"]
+    failed += [("the judge failed", event["reason"], event["round"]) for event in judged]
+    rounds: dict[tuple[str, str], list[int]] = {}
+    for who, why, round in failed:
+        rounds.setdefault((who, why), []).append(round)
+    return [f"{_rounds(found)}: {who}: {safe_text(why)}" for (who, why), found in rounds.items()]
+
+
+def _rounds(found: list[int]) -> str:
+    return f"round{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
 
 
 def _found(home: Home, campaign: Campaign, fail_on: str) -> bool:

@@ -1,5 +1,6 @@
 """Options that several commands share, and what they stand for: the home, the project, a campaign by its name."""
 
+import getpass
 import os
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -69,7 +70,10 @@ def find_campaign(home: Home, text: str) -> tuple[str, str]:
 
 def person(given: str | None) -> str:
     """Return the name of the person at the terminal. Raises ``Refused`` where nobody can tell."""
-    name = given or os.environ.get("USER") or os.environ.get("LOGNAME") or ""
-    if not name.strip():
+    try:
+        name = (given if given is not None else getpass.getuser()).strip()
+    except (OSError, KeyError):
+        name = ""
+    if not name:
         raise Refused("a decision needs a name", key="by", help="give --by NAME")
-    return name.strip()
+    return name

@@ -1,6 +1,6 @@
 """``drysweep resume``: a campaign goes on, under wider ceilings if asked."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from drysweep_pipeline.cli.options import (
     home_of,
     person,
 )
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.engine.campaign import Campaign
 
 
 def resume(
@@ -35,8 +38,24 @@ def resume(
 
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
+    _say_what_is_frozen(loaded)
     widened = rounds is not None or calls is not None
     if widened or standing(loaded).outcome is not Outcome.RUNNING:
         people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))
     drive(place, loaded)
     return show(place, loaded, as_json=json)
+
+
+def _say_what_is_frozen(campaign: "Campaign") -> None:
+    """Tell a person who has mended the sweep meanwhile that this campaign goes on with what it started with."""
+    from drysweep_pipeline.cli.output import note
+    from drysweep_pipeline.declaration import read_declaration
+    from drysweep_pipeline.errors import DrysweepError
+
+    try:
+        changed = read_declaration(campaign.declaration.path).digest != campaign.declaration.digest
+    except DrysweepError:
+        changed = True
+    if changed:
+        sweep = campaign.declaration.sweep.name
+        note(f"{sweep} has changed since; this campaign goes on as it started, `drysweep run` starts another")

@@ -6,8 +6,18 @@ campaign. No material is opened and no finder is run.
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
-from drysweep_pipeline.declaration.model import NoJudge, Query, SqlJudge, SqlStrategy, Strategy, Sweep
+from drysweep_pipeline.declaration.model import (
+    NoJudge,
+    Query,
+    RegistryMaterial,
+    ScriptedMaterial,
+    SqlJudge,
+    SqlStrategy,
+    Strategy,
+    Sweep,
+)
 from drysweep_pipeline.declaration.reading import Declaration, read_declaration
 from drysweep_pipeline.declaration.refusals import Written, did_you_mean
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, read_yaml
@@ -24,7 +34,11 @@ def warnings(declaration: Declaration) -> list[str]:
 
 
 def sql_problems(declaration: Declaration) -> list[DeclarationError]:
-    """Return what is wrong with the SQL of a sweep: each text is one SELECT, and each angle binds its ``$names``."""
+    """Return what is wrong with the SQL of a sweep.
+
+    Each text is one SELECT, each angle binds its ``$names``, and each fits the tables of the material and gives the
+    columns that are needed.
+    """
     written = Written(declaration.path, None, Sweep, _document(declaration))
     found: list[DeclarationError] = []
     for index, strategy in enumerate(declaration.sweep.strategies):
@@ -32,7 +46,43 @@ def sql_problems(declaration: Declaration) -> list[DeclarationError]:
             found += _strategy_problems(written, ("strategies", index), strategy)
     if isinstance(declaration.sweep.judge, SqlJudge):
         found += _judge_problems(written, declaration.sweep.judge)
-    return found
+    return found or list(_misfits(written, declaration.sweep))
+
+
+def _misfits(written: Written, sweep: Sweep) -> Iterator[DeclarationError]:
+    """Yield what does not fit: SQL tried on empty tables such as the snapshot will have."""
+    from drysweep_pipeline import binding
+    from drysweep_pipeline.judges.sql import table_of_findings
+    from drysweep_pipeline.material.schema import REGISTRY_TABLES, TABLES
+
+    if isinstance(sweep.material, ScriptedMaterial):
+        return
+    tables = {**TABLES, **(REGISTRY_TABLES if isinstance(sweep.material, RegistryMaterial) else {})}
+    with binding.empty({**tables, "findings": table_of_findings(sweep.fingerprint.fields)}) as connection:
+        for index, strategy in enumerate(sweep.strategies):
+            if isinstance(strategy, SqlStrategy):
+                offered = {**dict.fromkeys(ALWAYS_BOUND, 1), **(strategy.angles[0] if strategy.angles else {})}
+                bound = {name: value for name, value in offered.items() if name in _names(strategy.query)}
+                keys: Keys = ("strategies", index)
+                yield from _misfit(written, keys, strategy.query, connection, bound, sweep.fingerprint.fields)
+        if isinstance(sweep.judge, SqlJudge):
+            yield from _misfit(written, ("judge",), sweep.judge.query, connection, {}, ("fp", "verdict"))
+
+
+def _misfit(
+    written: Written, keys: Keys, query: Query, connection: Any, bound: dict[str, Any], needed: tuple[str, ...]
+) -> Iterator[DeclarationError]:
+    from drysweep_pipeline import binding
+
+    try:
+        given = binding.columns(connection, query.text, bound)
+    except Refused as error:
+        yield _not_a_select(written, keys, query, error)
+        return
+    missing = [name for name in needed if name not in given]
+    if missing:
+        what = f"{query.file}: gives no column {', '.join(missing)}"
+        yield written.refusal((*keys, "query", "file"), what, f"it gives {', '.join(given)}")
 
 
 def _variation(sweep: Sweep) -> Iterator[str]:

@@ -85,6 +85,15 @@ def read_actions(campaign: Campaign) -> list[dict[str, Any]]:
     return [read_json(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
 
 
+def answers_of(campaign: Campaign) -> dict[int, list[Answer]]:
+    """Return what people answered a campaign, in order, by the round after which they did."""
+    answers: dict[int, list[Answer]] = {}
+    for action in read_actions(campaign):
+        if action["action"] == "answer":
+            answers.setdefault(action["after_round"], []).append(Answer(**action["answer"]))
+    return answers
+
+
 def standing(campaign: Campaign) -> Standing:
     """Return where a campaign stands, from all its decided rounds and all answers."""
     return _folded(campaign, None)
@@ -97,10 +106,10 @@ def standing_before(campaign: Campaign, round: int) -> Standing:
 
 def _folded(campaign: Campaign, until: int | None) -> Standing:
     now = Standing(campaign.ceilings, price=len(campaign.declaration.sweep.asked(1)))
-    answers = [action for action in read_actions(campaign) if action["action"] == "answer"]
+    answers = answers_of(campaign)
     while True:
-        for answer in (a for a in answers if a["after_round"] == now.rounds):
-            now, _ = after_answer(now, Answer(**answer["answer"]))
+        for said in answers.get(now.rounds, []):
+            now, _ = after_answer(now, said)
         result = None if now.rounds == until else read_result(campaign, now.rounds + 1)
         if result is None:
             return now

@@ -7,6 +7,7 @@ twice. The kinds of judge live in ``judges``.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from drysweep_pipeline.judges import JUDGES, Question, Ruling
 from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
 from drysweep_pipeline.scratch import scratch
-from drysweep_pipeline.values import Severity, Usage, Verdict
+from drysweep_pipeline.values import Event, Severity, Usage, Verdict
 
 VERDICTS = "verdicts.parquet"
 VERDICTS_MANIFEST = "verdicts.json"
@@ -55,16 +56,24 @@ class JudgeReport:
     undecided: int
     unjudged: int
     calls: int
+    failed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Landed:
-    """The manifest of a round's verdicts."""
+class _Verdicts:
+    """How a round was judged: the kind of judge, how long it took, the ceiling that tripped, why the judge failed."""
 
-    file: landing.LandedFile
     judge: str
     seconds: float
-    tripped: str | None
+    tripped: str | None = None
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Landed(_Verdicts):
+    """The manifest of a round's verdicts: how it was judged, and the file with the rulings."""
+
+    file: landing.LandedFile
 
 
 def judge(campaign: Campaign, round: int) -> JudgeReport:
@@ -102,31 +111,34 @@ def _ask(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]) 
     """Have the judge rule on as many findings as the budget has calls for, and land every ruling."""
     declared = campaign.declaration.sweep.judge
     began = time.monotonic()
-    over = None
+    over = failed = None
     if isinstance(declared, NoJudge):
         rulings = [(Ruling(finding["fp"], Verdict.UNJUDGED), 0) for finding in findings]
     else:
         budget = budget_of(campaign, round)
         reservation, granted = budget.reserve_up_to(len(findings), "judge")
         over = budget.tripped
-        rulings = _ruled(campaign, round, findings[:granted]) if granted else []
+        rulings, failed = _ruled(campaign, round, findings[:granted]) if granted else ([], None)
         budget.settle(reservation, Usage(calls=granted))
         rulings += [(Ruling(f["fp"], Verdict.UNDECIDED, f"ceiling: {over}"), 0) for f in findings[granted:]]
-    _land(campaign, round, rulings, declared.kind, time.monotonic() - began, over)
+    _land(campaign, round, rulings, _Verdicts(declared.kind, time.monotonic() - began, over, failed))
 
 
-def _ruled(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]) -> list[tuple[Ruling, int]]:
-    """Return a ruling for each finding; where the judge gives none, or fails, it is undecided with the reason."""
+def _ruled(
+    campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]
+) -> tuple[list[tuple[Ruling, int]], str | None]:
+    """Return a ruling for each finding, undecided where the judge gave none, and why it failed if it did."""
     sweep = campaign.declaration.sweep
     planned = read_plan(campaign, round)
     snapshot = snapshot_of(campaign, planned.snapshot) if planned else None
     question = Question(sweep.judge, findings, sweep.fingerprint.fields, round, snapshot.database if snapshot else None)
     try:
         said = {ruling.fp: ruling for ruling in JUDGES[sweep.judge.kind](question)}
-        why = "the judge gave no answer"
+        failed = None
     except FinderError as error:
-        said, why = {}, str(error)
-    return [(said.get(f["fp"]) or Ruling(f["fp"], Verdict.UNDECIDED, why), 1) for f in findings]
+        said, failed = {}, str(error)
+    why = failed or "the judge gave no answer"
+    return [(said.get(f["fp"]) or Ruling(f["fp"], Verdict.UNDECIDED, why), 1) for f in findings], failed
 
 
 def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, Any]]:
@@ -141,12 +153,10 @@ def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, A
     return sorted(rows, key=lambda row: (Severity(row["severity"]).rank, row["fp"]))
 
 
-def _land(
-    campaign: Campaign, round: int, rulings: list[tuple[Ruling, int]], kind: str, took: float, over: str | None
-) -> None:
+def _land(campaign: Campaign, round: int, rulings: list[tuple[Ruling, int]], judged: "_Verdicts") -> None:
     table = pa.Table.from_pylist(
         [
-            {"fp": str(r.fp), "verdict": r.verdict.value, "reason": r.reason, "judge": kind, "calls": calls}
+            {"fp": str(r.fp), "verdict": r.verdict.value, "reason": r.reason, "judge": judged.judge, "calls": calls}
             for r, calls in rulings
         ],
         schema=_SCHEMA,
@@ -154,7 +164,7 @@ def _land(
     path = campaign.folder(round) / VERDICTS
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
     file = landing.LandedFile(VERDICTS, landing.sha256_of(path), path.stat().st_size, table.num_rows)
-    write_json(path.with_name(VERDICTS_MANIFEST), asdict(_Landed(file, kind, took, over)))
+    write_json(path.with_name(VERDICTS_MANIFEST), asdict(_Landed(file=file, **asdict(judged))))
 
 
 def _read_landed(campaign: Campaign, round: int) -> _Landed | None:
@@ -165,24 +175,23 @@ def _read_landed(campaign: Campaign, round: int) -> _Landed | None:
     return _Landed(**{**data, "file": landing.LandedFile(**data["file"])})
 
 
-def _rulings(campaign: Campaign, round: int) -> tuple[list[tuple[Ruling, int]], str]:
+def _taken_in(ledger: Ledger, campaign: Campaign, round: int, *, judged: bool) -> JudgeReport:
+    """Take what was landed of a round's judging into the ledger, once, and return what it came to."""
     landed = _read_landed(campaign, round)
     assert landed is not None, "verdicts are landed before they are read"
     rows = pq.read_table(landing.verify(campaign.folder(round), landed.file)).to_pylist()
-    return [(Ruling(UUID(r["fp"]), Verdict(r["verdict"]), r["reason"]), r["calls"]) for r in rows], landed.judge
-
-
-def _taken_in(ledger: Ledger, campaign: Campaign, round: int, *, judged: bool) -> JudgeReport:
-    """Take what was landed of a round's judging into the ledger, once, and return what it came to."""
-    rulings, kind = _rulings(campaign, round)
+    rulings = [(Ruling(UUID(r["fp"]), Verdict(r["verdict"]), r["reason"]), r["calls"]) for r in rows]
     if not judged:
         with ledger.transaction():
-            lives.record_verdicts(ledger, campaign.id, round, kind, rulings)
+            lives.record_verdicts(ledger, campaign.id, round, landed.judge, rulings)
             journal.mark_judged(ledger, campaign.id, round)
-    return _report(rulings)
+            if landed.failed:
+                failed = Event("judge_failed", round, actor=landed.judge, reason=landed.failed)
+                journal.log(ledger, campaign.id, datetime.now(UTC), [failed])
+    return _report(rulings, landed.failed)
 
 
-def _report(rulings: list[tuple[Ruling, int]]) -> JudgeReport:
+def _report(rulings: list[tuple[Ruling, int]], failed: str | None) -> JudgeReport:
     said = [ruling.verdict for ruling, _ in rulings]
     return JudgeReport(
         judged=len(said),
@@ -191,4 +200,5 @@ def _report(rulings: list[tuple[Ruling, int]]) -> JudgeReport:
         undecided=said.count(Verdict.UNDECIDED),
         unjudged=said.count(Verdict.UNJUDGED),
         calls=sum(calls for _, calls in rulings),
+        failed=failed,
     )

@@ -35,12 +35,16 @@ def rule(question: Question) -> list[Ruling]:
     return _rulings(answers)
 
 
+def table_of_findings(fields: tuple[str, ...]) -> pa.Schema:
+    """Return the columns of the table ``findings``: those of a landed candidate, and every fingerprint field."""
+    extra = tuple(name for name in fields if name not in STANDARD)
+    return pa.schema([(name, pa.int64() if name in ("line", "row") else pa.string()) for name in (*COLUMNS, *extra)])
+
+
 def _put_findings(connection: duckdb.DuckDBPyConnection, question: Question) -> None:
     """Make the findings a table of this connection alone, every fingerprint field a column."""
-    extra = tuple(name for name in question.fields if name not in STANDARD)
     rows = [_row(finding, question.fields) for finding in question.findings]
-    schema = pa.schema([(name, pa.int64() if name in ("line", "row") else pa.string()) for name in (*COLUMNS, *extra)])
-    connection.register("given", pa.Table.from_pylist(rows, schema=schema))
+    connection.register("given", pa.Table.from_pylist(rows, schema=table_of_findings(question.fields)))
     try:
         connection.execute(_CREATE)
     finally:

@@ -187,12 +187,14 @@ def _intake(declaration: Declaration) -> dg.AssetsDefinition:
 
 def _verdicts(declaration: Declaration) -> dg.AssetsDefinition:
     sweep = declaration.sweep.name
+    key = dg.AssetKey([sweep, "verdicts"])
 
     @dg.asset(
-        key=[sweep, "verdicts"],
+        key=key,
         deps=[dg.AssetKey([sweep, "intake"])],
         kinds={"parquet"},
         pool=pool_of(sweep),
+        check_specs=[checks.judge_ran(key)],
         **_common(declaration),
     )
     def verdicts(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
@@ -207,7 +209,8 @@ def _verdicts(declaration: Declaration) -> dg.AssetsDefinition:
                 "undecided": report.undecided,
                 "unjudged": report.unjudged,
                 "calls": report.calls,
-            }
+            },
+            check_results=[checks.judge_result(report)],
         )
 
     return verdicts
@@ -260,7 +263,7 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
         return dg.MaterializeResult(
             metadata={
                 "outcome": standing.outcome.value,
-                "reason": standing.reason or "",
+                **({"reason": standing.reason} if standing.reason else {}),
                 "k": campaign.policy.k,
                 "quiet": standing.quiet,
                 "rounds": standing.rounds,

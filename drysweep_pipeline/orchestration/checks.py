@@ -5,6 +5,7 @@ Specs and results only; what they look at comes from the engine's reports. None 
 
 import dagster as dg
 
+from drysweep_pipeline.engine.judging import JudgeReport
 from drysweep_pipeline.engine.quality import Merged
 from drysweep_pipeline.engine.rounds import BudgetReport, IntakeReport
 from drysweep_pipeline.landing import StrategyRun
@@ -57,6 +58,18 @@ def intake_results(report: IntakeReport, merged: Merged) -> list[dg.AssetCheckRe
             metadata={"merging_fingerprints": merged.fingerprints},
         ),
     ]
+
+
+def judge_ran(key: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the spec of the check that the judge gave its answers."""
+    return dg.AssetCheckSpec("judge_ran", asset=key, description="The judge ran; no answer is undecided.")
+
+
+def judge_result(report: JudgeReport) -> dg.AssetCheckResult:
+    """Return whether the judge ran."""
+    return dg.AssetCheckResult(
+        check_name="judge_ran", passed=report.failed is None, severity=_ERROR, description=report.failed
+    )
 
 
 def within_ceilings(key: dg.AssetKey) -> dg.AssetCheckSpec:

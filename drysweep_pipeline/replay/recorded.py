@@ -1,17 +1,18 @@
 """A recorded campaign's rounds under a policy: its own, or another K. No finder is called, nothing is written."""
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
-from drysweep_pipeline.convergence import after_round
+from drysweep_pipeline.convergence import after_answer, after_round
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.values import Event
 
 
 def play_recorded(campaign: Campaign, k: int | None = None) -> dict[str, Any]:
-    """Return how the recorded rounds of a campaign end; what people answered is left out.
+    """Return how the recorded rounds of a campaign end, with what people answered where it still fits.
 
     A campaign that still wants rounds when the record ends is ``running``. Raises ``DeclarationError`` for K < 2.
     """
@@ -21,10 +22,15 @@ def play_recorded(campaign: Campaign, k: int | None = None) -> dict[str, Any]:
     now = journal.standing_before(campaign, 1)
     events: list[Event] = []
     fresh: list[int] = []
+    answers = journal.answers_of(campaign)
     while now.due is not None and (result := journal.read_result(campaign, now.due)) is not None:
         now, logged = after_round(now, policy, result)
         events += logged
         fresh.append(result.fresh)
+        for said in answers.get(now.rounds, []):
+            with contextlib.suppress(Refused):  # under another K nobody may have been asked
+                now, logged = after_answer(now, said)
+                events += logged
     return {
         "schema_version": 1,
         "sweep": campaign.home.name,

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from drysweep_pipeline.cli import main
+from drysweep_pipeline.convergence import Answer
+from drysweep_pipeline.engine import people
+from drysweep_pipeline.engine.campaign import Overrides
 from drysweep_pipeline.home import Home
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
@@ -106,6 +109,49 @@ def test_sql_that_may_not_run_is_refused_before_anything_is_paid_for(
     assert not (place / "home").exists()
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select service, nonsense as failure_mode from services", "nonsense"),
+        ("select service from services", "gives no column failure_mode"),
+        ("select service, 'k' as failure_mode from nowhere", "nowhere"),
+    ],
+)
+def test_sql_that_does_not_fit_the_tables_is_refused_before_anything_is_paid_for(
+    place: Path, capsys: pytest.CaptureFixture[str], query: str, said: str
+) -> None:
+    path = declare(place, {"labels": query})
+    assert main(["validate", str(path), "--json"]) == 2
+    assert said in told(capsys)["problems"][0]["error"]
+    assert main(["run", str(path), "--json"]) == 2
+    assert not (place / "home").exists()
+
+
+def test_a_judge_that_does_not_fit_the_tables_is_refused_too(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "judge.sql").write_text("select fp, 'confirmed' as verdict from nowhere")
+    path = declare(place, {"labels": NO_OWNER}, judge={"kind": "sql", "query": {"file": "judge.sql"}})
+    assert main(["validate", str(path), "--json"]) == 2
+    problem = told(capsys)["problems"][0]
+    assert (problem["key"], "nowhere" in problem["error"]) == ("judge.query.file", True)
+
+
+def test_a_person_without_a_login_variable_still_has_a_name(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    path = declare(place, {"labels": NO_OWNER})
+    run_to_its_end(begin(path, Home(place / "home"), campaign="mine", overrides=Overrides(rounds=1)))
+    assert main(["resume", "mine", "--rounds", "9"]) == 0
+
+
+def test_a_resumed_campaign_is_replayed_to_the_end_it_had(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    campaign = run_to_its_end(begin(path, Home(place / "home"), campaign="mine", overrides=Overrides(rounds=1)))
+    people.answer(campaign, Answer("resume", "operator", rounds=9))
+    run_to_its_end(campaign)
+    assert main(["replay", "mine", "--json"]) == 0
+    assert told(capsys)["outcome"] == "converged"
+
+
 def test_an_unknown_command_or_option_returns_2_as_json_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaigns", "--nonsense", "--json"]) == 2
     assert "nonsense" in told(capsys)["error"]
@@ -182,4 +228,5 @@ def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: P
         _, complained = process.communicate(timeout=60)
     assert process.returncode == 130, complained.decode()[-2000:]
     assert b"Traceback" not in complained
+    assert b"interrupted" in complained
     assert main(["status", "mine", "--json"]) == 0

@@ -89,6 +89,7 @@ def test_a_round_shows_a_strategy_that_was_not_run_as_missing_with_a_failed_chec
         "intake round_complete": False,
         "intake seen_once": True,
         "intake fingerprint_quality": True,
+        "verdicts judge_ran": True,
         "budget within_ceilings": True,
     }
     decision = instance.get_latest_materialization_event(dg.AssetKey(["small", "decision"]))

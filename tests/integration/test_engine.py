@@ -209,6 +209,8 @@ def test_a_judge_that_fails_leaves_everything_undecided(tmp_path: Path, home: Ho
     campaign = run_to_its_end(begin(path, home))
     told = facts(home, campaign.id)
     assert (told["outcome"], told["undecided"], told["confirmed"], told["rejected"]) == ("converged", 2, 0, 0)
+    failed = [event for event in told["events"] if event["name"] == "judge_failed"]
+    assert [event["round"] for event in failed] == [1, 2, 3], "a judge that fails is named, round by round"
 
 
 def test_a_process_that_works_on_a_campaign_keeps_others_out(tmp_path: Path, home: Home) -> None:
