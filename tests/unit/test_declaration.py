@@ -41,8 +41,8 @@ attributes:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "sql").mkdir()
-    (tmp_path / "labels.sql").write_text("select path as subject from files where path like $prefix || '%'")
-    (tmp_path / "sql/windows.sql").write_text("select path as subject from files order by hash(path || $seed)")
+    (tmp_path / "labels.sql").write_text("select path as subject, 'k' as kind from files where path like $prefix || '%'")
+    (tmp_path / "sql/windows.sql").write_text("select path as subject, 'k' as kind from files order by hash(path || $seed)")
     (tmp_path / "judge.sql").write_text("select fp, 'confirmed' as verdict from findings")
     (tmp_path / "empty.sql").write_text(" \n")
     return tmp_path
