@@ -1,6 +1,7 @@
 """Reports: a campaign told to programs and to people, each format one file and one entry in ``FORMATS``.
 
-Every report leads with the outcome, and is made from the published history alone.
+Every report leads with the outcome, and is made from the published history; what lies beside that is used while it
+is there.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The report for programs: summary, rounds, what each strategy yielded and every finding, as one JSON object."""
+"""The report for programs: summary, rounds, strategies, findings and unread files, as one JSON object."""
 
 import json
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.beside import unread
 from drysweep_pipeline.reports.summary import told_of
 
 
@@ -13,11 +14,13 @@ def render(home: Home, sweep: str, campaign: str) -> str:
     """Return the report of a campaign; rejected findings are left out of ``findings`` but counted and in ``states``."""
     with history(home) as connection:
         past = Past(connection, sweep, campaign)
+        rounds = past.rounds()
         report: dict[str, Any] = {
             **told_of(past, home),
             "findings": [_finding(row) for row in past.findings() if row["verdict"] != "rejected"],
-            "rounds_detail": past.rounds(),
+            "rounds_detail": rounds,
             "strategy_yield": past.strategies(),
+            "unread": [{"file": file, "reason": reason} for file, reason in unread(home, sweep, rounds)],
         }
     return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 

@@ -7,11 +7,13 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.beside import home_option, sweep_argument, unread
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.text import cell, count
 from drysweep_pipeline.values import Outcome
 
 SHOWN = 50
+UNREAD = 10
 _MEANS: Mapping[Outcome, str] = {
     Outcome.CONVERGED: (
         "The strategies ran over the material until enough rounds in a row brought nothing that counts. It does not "
@@ -31,24 +33,29 @@ _MEANS: Mapping[Outcome, str] = {
     ),
     Outcome.RUNNING: "The search goes on. What follows is where it stands now.",
 }
+# ``{id}`` is the campaign, ``{sweep}`` what ``run`` takes for its sweep, ``{home}`` the option that leads to the home.
 _NEXT: Mapping[Outcome, Sequence[str]] = {
     Outcome.CONVERGED: (
-        "Fix, contest or accept what was found: `drysweep findings fix FP` and its sisters.",
+        "When what was found is mended, look again: `drysweep run {sweep}{home}` starts a new campaign.",
         "If something turns up later that was missed, add a strategy that would have seen it.",
     ),
     Outcome.BUDGET_EXCEEDED: (
-        "Go on with a wider ceiling: `drysweep resume {id} --rounds N` or `--calls N`.",
+        "Go on with a wider ceiling: `drysweep resume {id} --rounds N{home}`, or with `--calls N`.",
         "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new.",
     ),
     Outcome.NEEDS_DECISION: (
-        "Answer: `drysweep decide {id} accept`, `drysweep decide {id} continue N` or `drysweep decide {id} redraft`.",
-        "Where only a go-ahead is asked for: `drysweep go {id}`.",
+        "Answer: `drysweep decide {id} accept{home}`, or with `continue N` or `redraft` for `accept`.",
+        "Where only a go-ahead is asked for: `drysweep go {id}{home}`.",
     ),
-    Outcome.ACCEPTED: ("Start a new campaign when the material has changed.",),
-    Outcome.RETURNED: ("Start a new campaign over the new draft.",),
-    Outcome.STOPPED: ("Go on where it stood: `drysweep resume {id}`.",),
-    Outcome.FAILED: ("Mend the strategies named under Rounds, then go on: `drysweep resume {id}`.",),
-    Outcome.RUNNING: ("Look again later: `drysweep status {id}`.",),
+    Outcome.ACCEPTED: ("When the material has changed, start a new campaign: `drysweep run {sweep}{home}`.",),
+    Outcome.RETURNED: ("Start a new campaign over the new draft: `drysweep run {sweep}{home}`.",),
+    Outcome.STOPPED: ("Go on where it stood: `drysweep resume {id}{home}`.",),
+    Outcome.FAILED: (
+        "Mend the strategies named under Rounds, then start a new campaign: `drysweep run {sweep}{home}`. "
+        "This one keeps the SQL that it started with.",
+        "Only where the material or the machine was at fault, go on with this one: `drysweep resume {id}{home}`.",
+    ),
+    Outcome.RUNNING: ("Look again later: `drysweep status {id}{home}`.",),
 }
 
 
@@ -58,13 +65,15 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         past = Past(connection, sweep, campaign)
         told, rounds, strategies = told_of(past, home), past.rounds(), past.strategies()
         found = [row for row in past.findings() if row["verdict"] != "rejected"]
+    option = home_option(home)
+    steps = {"id": f"{sweep}/{campaign}", "sweep": sweep_argument(home, sweep, campaign), "home": option}
     parts = (
         _top(told),
         _rounds(rounds, told["not_run"]),
-        _found(found, told),
+        _found(found, told, option),
         _strategies(strategies),
-        _unsearched(told),
-        _meaning(told),
+        _unsearched(told, unread(home, sweep, rounds)),
+        _meaning(told, steps),
     )
     return "\n".join(line for part in parts for line in part)
 
@@ -102,23 +111,23 @@ def _round(row: Row, lost: Iterable[Row]) -> tuple[str, ...]:
     return (str(row["round"]), str(row["fresh"]), str(row["reopened"]), *flags, cell(names))
 
 
-def _found(findings: Sequence[Row], told: Mapping[str, Any]) -> Iterator[str]:
+def _found(findings: Sequence[Row], told: Mapping[str, Any], option: str) -> Iterator[str]:
     yield from ("", "## What was found", "")
     if not findings:
         yield "Nothing that was not rejected."
     for severity, rows in groupby(findings, key=lambda row: row["severity"] or "of unknown severity"):
-        yield from _severity(severity, list(rows), told)
+        yield from _severity(severity, list(rows), told, option)
     if told["rejected"]:
         yield from ("", f"{count(told['rejected'], 'rejected finding')} not listed here.")
 
 
-def _severity(severity: str, rows: Sequence[Row], told: Mapping[str, Any]) -> Iterator[str]:
+def _severity(severity: str, rows: Sequence[Row], told: Mapping[str, Any], option: str) -> Iterator[str]:
     yield from (f"### {severity}: {len(rows)}", "")
     names = ("finding", "status", "where", "strategies", "fp")
     yield from _table(names, (_finding(row) for row in rows[:SHOWN]))
     if len(rows) > SHOWN:
         sql = f"from findings where sweep = '{told['sweep']}' and severity = '{severity}'"
-        yield from ("", f'and {len(rows) - SHOWN} more: `drysweep sql "{sql}"`')
+        yield from ("", f'and {len(rows) - SHOWN} more: `drysweep sql{option} "{sql}"`')
     yield ""
 
 
@@ -141,18 +150,24 @@ def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
     )
 
 
-def _unsearched(told: Mapping[str, Any]) -> Iterator[str]:
+def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield from ("", "## What was not searched", "")
     files = told["not_searched"]
     yield f"{count(files, 'file')} could not be read." if files else "Every file of the material could be read."
+    if unread:
+        yield ""
+        yield from (f"- {cell(file, limit=2000)}: {cell(reason, limit=2000)}" for file, reason in unread[:UNREAD])
+        if len(unread) > UNREAD:
+            yield f"- and {len(unread) - UNREAD} more"
+        yield ""
     if told["not_run"]:
         yield f"A strategy did not run to its end {count(len(told['not_run']), 'time')}, see Rounds."
 
 
-def _meaning(told: Mapping[str, Any]) -> Iterator[str]:
-    outcome, id = Outcome(told["outcome"]), f"{told['sweep']}/{told['campaign']}"
+def _meaning(told: Mapping[str, Any], steps: Mapping[str, str]) -> Iterator[str]:
+    outcome = Outcome(told["outcome"])
     yield from ("", "## What this means", "", _MEANS[outcome], "", "## What to do next", "")
-    yield from (f"- {step.format(id=id)}" for step in _NEXT[outcome])
+    yield from (f"- {step.format_map(steps)}" for step in _NEXT[outcome])
     yield ""
 
 

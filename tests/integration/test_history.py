@@ -1,5 +1,6 @@
 """The published history: what analysts find in it after rounds, backfills, rebuilds and people's actions."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from drysweep_pipeline.ledger import Ledger, intake, journal, lives, open_ledger
 from drysweep_pipeline.reports import FORMATS, write_report
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Event, Outcome, Place, RoundKey, Rule, State, Usage, Verdict
+from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
 FIELDS = ("subject", "kind")
 JANUARY, MARCH = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
@@ -435,6 +437,34 @@ def test_reports_land_whole_and_the_summary_names_one(swept: Sweeping) -> None:
     assert "CONVERGED after 3 rounds" in text
     assert "no_owner: api" in text
     assert "api/old" not in text
+
+
+def test_a_report_names_commands_that_lead_to_its_home(swept: Sweeping) -> None:
+    assert f"`drysweep run registry --home {swept.home.root}`" in FORMATS["md"](swept.home, "registry", "c1")
+
+
+def test_a_report_on_a_failed_search_advises_a_new_campaign(sweeping: Sweeping) -> None:
+    sweeping.start("c1")
+    sweeping.round("c1", 1, {"one": None}, Outcome.FAILED, "not_run")
+    [mend, resume] = FORMATS["md"](sweeping.home, "registry", "c1").strip().splitlines()[-2:]
+    assert "`drysweep run registry" in mend
+    assert "`drysweep resume registry/c1" in resume
+
+
+def test_a_report_names_ten_files_that_were_not_searched_and_counts_the_rest(tmp_path: Path) -> None:
+    folder = registry(tmp_path / "registry", {"api": None})
+    for number in range(12):
+        (folder / f"broken{number:02}.yaml").write_text("a: [")
+    home = Home(tmp_path / "home")
+    campaign = run_to_its_end(begin(declare(tmp_path, {"labels": NO_OWNER}), home))
+    text = FORMATS["md"](home, "small", campaign.id)
+    assert "12 files could not be read." in text
+    assert "- broken09.yaml: " in text
+    assert "broken10.yaml" not in text
+    assert "- and 2 more" in text
+    assert f"`drysweep run {tmp_path / 'sweep.yaml'} --home {home.root}`" in text
+    unread = json.loads(FORMATS["json"](home, "small", campaign.id))["unread"]
+    assert [each["file"] for each in unread] == [f"broken{number:02}.yaml" for number in range(12)]
 
 
 def test_a_title_cannot_break_out_of_its_cell(sweeping: Sweeping) -> None:
