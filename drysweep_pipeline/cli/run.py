@@ -1,11 +1,15 @@
 """``drysweep run``: a campaign to its outcome."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
+from drysweep_pipeline.errors import MaterialError
 
 
 def run(
@@ -34,13 +38,24 @@ def run(
     if problems := sql_problems(declaration):
         raise first_of(problems)
     place = home_of(home, path)
-    started = start(
-        place,
-        declaration,
-        as_of=instant(as_of) or datetime.now(UTC).replace(microsecond=0),
-        driver="cli",
-        campaign=campaign,
-        overrides=Overrides(k, rounds, calls),
-    )
+    with _naming(path):
+        started = start(
+            place,
+            declaration,
+            as_of=instant(as_of) or datetime.now(UTC).replace(microsecond=0),
+            driver="cli",
+            campaign=campaign,
+            overrides=Overrides(k, rounds, calls),
+        )
     drive(place, started)
     return show(place, started, as_json=json, fail_on=fail_on)
+
+
+@contextmanager
+def _naming(declared_in: Path) -> Iterator[None]:
+    """Let an error of the material say which file declares its path."""
+    try:
+        yield
+    except MaterialError as error:
+        error.help = "; ".join(part for part in (error.help, f"material.path is declared in {declared_in}") if part)
+        raise

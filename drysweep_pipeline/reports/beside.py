@@ -28,7 +28,8 @@ def sweep_argument(home: Home, sweep: str, campaign: str) -> str:
     record = home.sweep(sweep).landing(campaign) / "campaign.json"
     if not record.exists():
         return sweep
-    return _quoted(str(thaw_json(read_json(record)["declaration"]).path))
+    path = thaw_json(read_json(record)["declaration"]).path
+    return _quoted(str(path.absolute() if path.exists() else path))
 
 
 def home_option(home: Home) -> str:

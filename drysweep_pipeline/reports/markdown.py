@@ -159,8 +159,8 @@ def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> I
         yield from (f"- {cell(file, limit=2000)}: {cell(reason, limit=2000)}" for file, reason in unread[:UNREAD])
         if len(unread) > UNREAD:
             yield f"- and {len(unread) - UNREAD} more"
-        yield ""
     if told["not_run"]:
+        yield ""
         yield f"A strategy did not run to its end {count(len(told['not_run']), 'time')}, see Rounds."
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from drysweep_pipeline.cli import main
 from drysweep_pipeline.cli.output import lines_of, program, put_table
+from tests.sweeps import NO_OWNER, declare
 
 
 def test_rows_that_fit_are_a_table_without_blanks_at_the_end() -> None:
@@ -50,3 +52,22 @@ def test_a_hint_calls_the_program_as_it_was_called(monkeypatch: pytest.MonkeyPat
 def test_a_hint_names_the_program_where_a_module_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", [str(Path("/x/cli/__main__.py"))])
     assert program() == "drysweep"
+
+
+def test_campaigns_of_a_sweep_that_nobody_knows_are_refused_with_those_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sweeps" / "small").mkdir(parents=True)
+    assert main(["campaigns", "nope", "--home", str(tmp_path)]) == 2
+    complained = capsys.readouterr().err
+    assert "no sweep 'nope'" in complained
+    assert "small" in complained
+    assert main(["campaigns", "small", "--home", str(tmp_path)]) == 0
+
+
+def test_a_run_names_the_file_that_declares_material_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    assert main(["run", str(path), "--home", str(tmp_path / "home")]) == 2
+    assert f"material.path is declared in {path}" in capsys.readouterr().err
