@@ -20,6 +20,7 @@ def drive(home: Home, campaign: Campaign) -> None:
     take_lease(campaign.state_path, driver="cli")
     try:
         with in_process(campaign.declaration, home) as jobs:
+            jobs.bury(campaign)
             while (due := standing(campaign).due) is not None:
                 progress(f"{campaign.home.name}/{campaign.id}: round {due} ...")
                 jobs.round(campaign, due)

@@ -38,11 +38,6 @@ def build_assets(declaration: Declaration) -> list[dg.AssetsDefinition]:
     ]
 
 
-def pool_of(sweep: str) -> str:
-    """Return the name of the pool that lets one step at a time write a sweep's ledger."""
-    return f"drysweep_ledger_{sweep}"
-
-
 def _round(home: Home, sweep: str, partition_key: str) -> tuple[Campaign, int]:
     key = RoundKey.parse(partition_key)
     return load(home, sweep, key.campaign), key.round
@@ -162,7 +157,6 @@ def _intake(declaration: Declaration) -> dg.AssetsDefinition:
         key=key,
         deps=[dg.AssetKey([sweep, "wave"])],
         kinds={"duckdb"},
-        pool=pool_of(sweep),
         check_specs=checks.of_intake(key),
         **_common(declaration),
     )
@@ -193,7 +187,6 @@ def _verdicts(declaration: Declaration) -> dg.AssetsDefinition:
         key=key,
         deps=[dg.AssetKey([sweep, "intake"])],
         kinds={"parquet"},
-        pool=pool_of(sweep),
         check_specs=[checks.judge_ran(key)],
         **_common(declaration),
     )
@@ -253,7 +246,6 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
         key=[sweep, "decision"],
         deps=[dg.AssetKey([sweep, "budget"])],
         kinds={"duckdb"},
-        pool=pool_of(sweep),
         **_common(declaration),
     )
     def decision(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:

@@ -13,7 +13,14 @@ from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.definitions import build_definitions
 from drysweep_pipeline.orchestration.instance import prepare
-from drysweep_pipeline.orchestration.partitions import CAMPAIGN_TAG, campaigns_of, round_tags, rounds_of
+from drysweep_pipeline.orchestration.partitions import (
+    CAMPAIGN_TAG,
+    GONE,
+    UNDER_WAY,
+    campaigns_of,
+    round_tags,
+    rounds_of,
+)
 from drysweep_pipeline.orchestration.resources import HomeResource
 
 # Dagster would print some sixty lines a round; what it has to say is in its event log.
@@ -29,6 +36,12 @@ class InProcess:
         self.instance = instance
         resources = dg.Definitions(resources={"home": HomeResource(root=str(home.root))})
         self._definitions = dg.Definitions.merge(build_definitions(declaration), resources)
+
+    def bury(self, campaign: Campaign) -> None:
+        """Report runs of a campaign that are under way as failed; whoever holds the lease knows that they are dead."""
+        under_way = dg.RunsFilter(tags={CAMPAIGN_TAG: f"{self.sweep}/{campaign.id}"}, statuses=UNDER_WAY)
+        for run in self.instance.get_runs(under_way):
+            self.instance.report_run_failed(run, GONE)
 
     def round(self, campaign: Campaign, round: int) -> None:
         """Run one round. Raises what the engine raised; ``DrysweepError`` where the campaign did not advance."""

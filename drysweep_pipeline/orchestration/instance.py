@@ -17,7 +17,6 @@ run_coordinator:
   class: QueuedRunCoordinator
   config: {dequeue_interval_seconds: 1}
 concurrency:
-  pools: {default_limit: 1, granularity: op}
   runs:
     max_concurrent_runs: 4
     tag_concurrency_limits:
@@ -27,7 +26,6 @@ run_monitoring:
   start_timeout_seconds: 90
   max_runtime_seconds: 7200
   poll_interval_seconds: 5
-  free_slots_after_run_end_seconds: 5
 """
 SETTINGS_FILE = "dagster.yaml"
 

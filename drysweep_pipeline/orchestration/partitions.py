@@ -12,6 +12,9 @@ SWEEP_TAG = "drysweep/sweep"
 CAMPAIGN_TAG = "drysweep/campaign"
 ROUND_TAG = "drysweep/round"
 REPORT_TAG = "drysweep/report"
+# How Dagster calls a run that has a process, and what we say of one whose process is gone.
+UNDER_WAY = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+GONE = "drysweep: the process of this run is gone"
 
 
 def rounds_of(sweep: str) -> dg.DynamicPartitionsDefinition:

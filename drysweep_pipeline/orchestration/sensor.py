@@ -14,8 +14,10 @@ from drysweep_pipeline.engine.state import State, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.partitions import (
     CAMPAIGN_TAG,
+    GONE,
     REPORT_TAG,
     ROUND_TAG,
+    UNDER_WAY,
     campaigns_of,
     round_tags,
     rounds_of,
@@ -26,7 +28,6 @@ from drysweep_pipeline.values import Outcome, RoundKey
 MAX_ATTEMPTS = 3
 # A run that holds no lease this long after its start has no process any more.
 _GRACE_SECONDS = 60.0
-_UNDER_WAY = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
 
 
 @dataclass
@@ -116,8 +117,8 @@ def _attempt(instance: dg.DagsterInstance, tags: dict[str, str], state: State) -
         run = record.dagster_run
         if run.is_finished:
             continue
-        if run.status in _UNDER_WAY and _is_dead(state, run.run_id, record.start_time):
-            instance.report_run_failed(run, "drysweep: the process of this run is gone")
+        if run.status in UNDER_WAY and _is_dead(state, run.run_id, record.start_time):
+            instance.report_run_failed(run, GONE)
             continue
         alive += 1
     return None if alive else len(records) + 1
