@@ -5,11 +5,12 @@ a round is ``landing``'s business.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -26,8 +27,10 @@ NOT_FROM_A_FINDER = ("fingerprint", "fp", "identity", "verdict", "state", "strat
 # The columns of a landed file, in order: fp UUID, row and line BIGINT, the others VARCHAR; attributes is a JSON object.
 COLUMNS = ("fp", "identity", "strategy", "row", *TEXT_FIELDS, "line", "attributes")
 _FIELD_COLUMN = "identity_{}"
-# Beside a finder's own columns, whose names it chose.
-_SPELLED_COLUMN = "field {} as spelled"
+_SPELLED_COLUMN = "token{}"
+# Numbers that DuckDB writes into JSON though JSON has none such; inside a string this matches too, which does no harm.
+_NO_JSON = r"(^|[\[,:])(NaN|-?Infinity)($|[,\]}])"
+_MAY_BE_NO_JSON = re.compile("DOUBLE|FLOAT|JSON|UNION|VARIANT")
 _SHOWN = 5
 
 
@@ -37,6 +40,17 @@ class Refusal:
 
     row: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table ``given``: its name in SQL, which is ours and not the finder's, and its type."""
+
+    sql: str
+    type: str
+
+
+_Columns: TypeAlias = Mapping[str, _Column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,7 @@ def land_rows(rows: Iterable[Mapping[str, Any]], strategy: str, fields: tuple[st
 
 def land_table(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
     """Land an Arrow table whose columns are the findings' fields at ``path``. Raises ``RowsRefused``."""
-    _check_names(table.column_names)
+    _check_names(table.column_names, fields)
     missing = [name for name in fields if name not in table.column_names]
     if missing:
         raise RowsRefused(
@@ -67,15 +81,22 @@ def land_table(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Pa
     return _landed(table, strategy, fields, None, path)
 
 
-def _check_names(names: Iterable[str]) -> None:
-    claimed = sorted(set(NOT_FROM_A_FINDER) & set(names))
+def _check_names(names: Iterable[Any], fields: tuple[str, ...]) -> None:
+    """Refuse names that no finder may give, and those that differ by case only from one that means something."""
+    texts = sorted(name for name in names if isinstance(name, str))
+    claimed = [name for name in texts if name.lower() in NOT_FROM_A_FINDER]
     if claimed:
         raise RowsRefused(f"{', '.join(claimed)}: not accepted from a finder")
+    known = {name.lower(): name for name in (*STANDARD, *fields)}
+    for name in texts:
+        meant = known.get(name.lower())
+        if meant is not None and name not in (*STANDARD, *fields):
+            raise RowsRefused(f"the column {name!r} would be ignored", help=f"did you mean {meant!r}? case matters")
 
 
 def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
     """Return one dictionary with its tokens written and everything that is no standard field under attributes."""
-    _check_names(row)
+    _check_names(row, fields)
     rest = {key: value for key, value in row.items() if key not in STANDARD}
     tokens = {_FIELD_COLUMN.format(i): _token_or_none(row.get(name)) for i, name in enumerate(fields)}
     texts = {name: None if row.get(name) is None else str(row[name]) for name in TEXT_FIELDS}
@@ -85,13 +106,22 @@ def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]
         "subject": texts["subject"] or _text(row.get(fields[0])),
         "kind": texts["kind"] or _text(row.get(fields[-1])),
         "line": line if isinstance(line, int) else None,
-        "attributes": json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str),
+        "attributes": json.dumps(_with_finite(rest), ensure_ascii=False, sort_keys=True, default=str),
         **tokens,
     }
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _with_finite(value: Any) -> Any:
+    """Return a value with the text of each number in it that JSON has no way to write."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _with_finite(each) for key, each in value.items()}
+    return [_with_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _token_or_none(value: Any) -> str | None:
@@ -111,14 +141,34 @@ def _given(fields: tuple[str, ...]) -> list[str]:
 def _landed(table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None, path: Path) -> Taken:
     """Fingerprint, fill defaults, part good rows from bad ones and write the good ones, in DuckDB."""
     with scratch(threads=1) as connection:
-        connection.register("given", table)
-        types = {name: kind for name, kind, *_ in connection.execute("describe given").fetchall()}
-        source = _with_tokens(types, fields, empty=table.num_rows == 0) if tokens is None else "given"
-        columns = tokens or [_quoted(_SPELLED_COLUMN.format(i)) for i in range(len(fields))]
-        connection.execute(_complete_sql(types, fields, columns, source, given=tokens is not None), [strategy])
+        columns = _registered(connection, table)
+        source = _with_tokens(columns, fields, empty=table.num_rows == 0) if tokens is None else "given"
+        spelled = [columns[name].sql for name in tokens] if tokens else _spelled(fields)
+        connection.execute(_complete_sql(columns, fields, spelled, source, given=tokens is not None), [strategy])
         write_whole(path, lambda part: _copy(connection, part))
         refused, shown = _refusals(connection)
     return Taken(table.num_rows - refused, refused, shown)
+
+
+def _registered(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> _Columns:
+    """Make a table ``given`` and return its columns by the names that the finder gave them."""
+    # In SQL they go by names of ours, so that no column of a finder can pass for one that is computed here.
+    connection.register("given", table.rename_columns([f"given{i}" for i in range(table.num_columns)]))
+    described = connection.execute("describe given").fetchall()
+    columns: dict[str, _Column] = {}
+    for name, (sql, kind, *_) in zip(table.column_names, described, strict=True):
+        columns[_free(name, columns)] = _Column(sql, kind)
+    return columns
+
+
+def _free(name: str, taken: _Columns) -> str:
+    """Return a name, or that name with the first number that makes it another than those taken."""
+    return next(each for each in (name, *(f"{name}_{i}" for i in range(1, len(taken) + 2))) if each not in taken)
+
+
+def _spelled(fields: tuple[str, ...]) -> list[str]:
+    """Return the columns that hold the fields' tokens where SQL writes them."""
+    return [_SPELLED_COLUMN.format(i) for i in range(len(fields))]
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, part: Path) -> None:
@@ -141,27 +191,29 @@ def _refusals(connection: duckdb.DuckDBPyConnection) -> tuple[int, tuple[Refusal
     return (rows[0][2] if rows else 0), tuple(Refusal(row, reason) for row, reason, _ in rows)
 
 
-def _with_tokens(types: dict[str, str], fields: tuple[str, ...], *, empty: bool) -> str:
+def _with_tokens(columns: _Columns, fields: tuple[str, ...], *, empty: bool) -> str:
     """Return SQL for what was given with its fields' tokens beside it, each spelled out once."""
     # Most strategies find nothing in most rounds, and planning these expressions would be the longest part of that.
-    expressions = ["null::varchar" if empty else fingerprint.sql_token(_quoted(name), types[name]) for name in fields]
-    columns = ", ".join(f"{e} as {_quoted(_SPELLED_COLUMN.format(i))}" for i, e in enumerate(expressions))
-    return f"(select *, {columns} from given)"
+    wanted = [columns[name] for name in fields]
+    expressions = ["null::varchar" if empty else fingerprint.sql_token(each.sql, each.type) for each in wanted]
+    tokens = ", ".join(f"{e} as {name}" for e, name in zip(expressions, _spelled(fields), strict=True))
+    return f"(select *, {tokens} from given)"
 
 
 def _complete_sql(
-    types: dict[str, str], fields: tuple[str, ...], tokens: list[str], source: str, *, given: bool
+    given_columns: _Columns, fields: tuple[str, ...], tokens: list[str], source: str, *, given: bool
 ) -> str:
     """Return SQL for the temporary table ``completed``: the rows given, with defaults, identity and reason."""
-    wanted = {name: _standard(name, types) for name in STANDARD}
-    first, last = (_standard(name, types) for name in (fields[0], fields[-1]))
+    wanted = {name: _standard(name, given_columns) for name in STANDARD}
+    first, last = (_standard(name, given_columns) for name in (fields[0], fields[-1]))
     wanted["subject"] = f"coalesce({wanted['subject']}, {first})"
     wanted["kind"] = f"coalesce({wanted['kind']}, {last})"
     wanted["severity"] = f"coalesce(lower({wanted['severity']}), '{Severity.MAJOR}')"
     wanted["scope"] = f"coalesce({wanted['scope']}, {wanted['subject']})"
     wanted["title"] = f"coalesce({wanted['title']}, {wanted['kind']} || ': ' || {wanted['subject']})"
-    attributes = "attributes" if given else _attributes(types)
-    missing = " ".join(f"when {t} is null then 'missing_field: {n}'" for n, t in zip(fields, tokens, strict=True))
+    attributes = given_columns["attributes"].sql if given else _attributes(given_columns)
+    named = zip(fields, tokens, strict=True)
+    missing = " ".join(f"when {token} is null then {_literal(f'missing_field: {name}')}" for name, token in named)
     severities = ", ".join(f"'{severity}'" for severity in Severity)
     columns = ", ".join(f"{expression} as {name}" for name, expression in wanted.items())
     return f"""
@@ -174,21 +226,25 @@ def _complete_sql(
     """
 
 
-def _standard(name: str, types: dict[str, str]) -> str:
-    if name not in types:
+def _standard(name: str, columns: _Columns) -> str:
+    if name not in columns:
         return "null::bigint" if name == "line" else "null::varchar"
-    return f"try_cast({_quoted(name)} as {'bigint' if name == 'line' else 'varchar'})"
+    return f"try_cast({columns[name].sql} as {'bigint' if name == 'line' else 'varchar'})"
 
 
-def _attributes(types: dict[str, str]) -> str:
-    rest = [name for name in types if name not in STANDARD]
-    pairs = ", ".join(f"{_literal(name)}, {_quoted(name)}" for name in rest)
+def _attributes(columns: _Columns) -> str:
+    pairs = ", ".join(f"{_literal(name)}, {_json(each)}" for name, each in columns.items() if name not in STANDARD)
     return f"cast(json_object({pairs}) as varchar)"
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _json(column: _Column) -> str:
+    """Return SQL for a column as a value in JSON; one that holds NaN or infinity is taken by its text."""
+    if not _MAY_BE_NO_JSON.search(column.type):
+        return column.sql
+    given = f"to_json({column.sql})"
+    by_text = f"to_json(cast({column.sql} as varchar))"
+    return f"case when regexp_matches(cast({given} as varchar), {_literal(_NO_JSON)}) then {by_text} else {given} end"
 
 
 def _literal(text: str) -> str:
-    return "'" + re.sub("'", "''", text) + "'"
+    return "'" + text.replace("'", "''") + "'"

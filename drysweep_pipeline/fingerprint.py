@@ -76,10 +76,12 @@ def sql_text(expression: str) -> str:
 def sql_token(expression: str, duckdb_type: str) -> str:
     """Return SQL that spells one field as ``token`` does; NULL where it is missing or empty.
 
-    ``duckdb_type`` is the column's type as DuckDB names it. Types without a token of their own (dates, decimals,
-    lists) are taken by their text.
+    ``duckdb_type`` is the column's type as DuckDB names it. Types without a token of their own (dates, lists) are
+    taken by their text.
     """
     kind = duckdb_type.upper()
+    if kind.startswith("DECIMAL("):
+        return _decimal(expression, kind)
     if kind == "BOOLEAN" or kind.endswith("INT") or kind == "INTEGER":
         return f"cast({expression} as varchar)"
     if kind in ("DOUBLE", "FLOAT"):
@@ -88,6 +90,16 @@ def sql_token(expression: str, duckdb_type: str) -> str:
     quoted = f"cast(to_json(nullif({text}, '')) as varchar)"
     has_hex_escape = f"regexp_matches(cast({expression} as varchar), '[\\x0b\\x0e\\x0f\\x1a-\\x1f]')"
     return f"case when {has_hex_escape} then {_lowered(quoted)} else {quoted} end"
+
+
+def _decimal(expression: str, kind: str) -> str:
+    """Return SQL for a decimal: a whole number without places, else the float of that value or, if none, its text."""
+    # Sums and wide integers come out of DuckDB as decimals without places.
+    text = f"cast({expression} as varchar)"
+    if kind.endswith(",0)"):
+        return text
+    as_float = f"cast(cast({text} as double) as varchar)"
+    return f"case when try_cast({as_float} as {kind}) = {expression} then {as_float} else '\"' || {text} || '\"' end"
 
 
 def _lowered(quoted: str) -> str:

@@ -25,4 +25,7 @@ def scratch(*, threads: int | None = None) -> Iterator[duckdb.DuckDBPyConnection
 @cache
 def _engine(threads: int | None, process: int) -> duckdb.DuckDBPyConnection:
     # By process, because an engine's threads do not live on in a forked child.
-    return duckdb.connect(config={} if threads is None else {"threads": threads})
+    connection = duckdb.connect(config={} if threads is None else {"threads": threads})
+    # What an instant looks like as text is part of identities, and those do not depend on where a machine stands.
+    connection.execute("set global TimeZone = 'UTC'")
+    return connection
