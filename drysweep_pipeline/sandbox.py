@@ -33,6 +33,10 @@ _FORBIDDEN = re.compile(
     r"(duckdb_|pragma_|read_|parquet_|sniff_|json_execute|sql_auto).*"
     r"|current_setting|getenv|glob|query|query_table|which_secret|(.*_)?scan(_.*)?"
 )
+# Tables that tell about settings and catalogues, beside the views that DuckDB brings along.
+_TELLING = re.compile(r"(duckdb|pragma)_.*|sqlite_(temp_)?(master|schema)|pg_catalog\..*")
+_BROUGHT_ALONG = "select view_name from duckdb_views() where internal and schema_name <> 'information_schema'"
+_HELP = "a query reads the tables it is given, no more"
 
 
 @contextmanager
@@ -70,9 +74,7 @@ def check_query(sql: str) -> frozenset[str]:
         raise Refused(f"{len(statements)} statements", help="write exactly one SELECT")
     if statements[0].type != duckdb.StatementType.SELECT:
         raise Refused(f"{statements[0].type.name} is refused", help="only a SELECT is allowed")
-    for name in sorted(_functions(sql)):
-        if _FORBIDDEN.fullmatch(name):
-            raise Refused(f"the function {name} is not allowed", help="a query reads the tables it is given, no more")
+    _check_names(_tree(sql))
     return frozenset(statements[0].named_parameters)
 
 
@@ -112,21 +114,44 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _functions(sql: str) -> set[str]:
-    """Return the names of all functions a SELECT calls, from DuckDB's own syntax tree."""
+def _tree(sql: str) -> Any:
+    """Return the syntax tree of a SELECT, DuckDB's own. Raises ``Refused`` where it gives none."""
     with scratch() as connection:
         text = connection.execute("select json_serialize_sql(cast(? as varchar))", [sql]).fetchall()[0][0]
     tree = json.loads(text)
     if tree.get("error"):
         raise Refused(f"not SQL that can be checked: {tree.get('error_message', 'unknown error')}")
-    return set(_walk(tree))
+    return tree
 
 
-def _walk(node: Any) -> Iterator[str]:
+def _check_names(tree: Any) -> None:
+    """Raise ``Refused`` where a query calls a function or reads a table that tells what is none of its business."""
+    nodes = list(_walk(tree))
+    functions = {node["function_name"].lower() for node in nodes if isinstance(node.get("function_name"), str)}
+    for name in sorted(functions):
+        if _FORBIDDEN.fullmatch(name):
+            raise Refused(f"the function {name} is not allowed", help=_HELP)
+    tables = {_table(node) for node in nodes if node.get("type") == "BASE_TABLE"}
+    for schema, name in sorted(tables):
+        if name in _brought_along() or any(map(_TELLING.fullmatch, (name, f"{schema}.{name}"))):
+            raise Refused(f"the table {name} is not allowed", help=_HELP)
+
+
+def _table(node: dict[str, Any]) -> tuple[str, str]:
+    return str(node.get("schema_name", "")).lower(), str(node.get("table_name", "")).lower()
+
+
+@cache
+def _brought_along() -> frozenset[str]:
+    """Return the names of the views that every DuckDB has, but for those of the information schema."""
+    with scratch() as connection:
+        return frozenset(name.lower() for (name,) in connection.execute(_BROUGHT_ALONG).fetchall())
+
+
+def _walk(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield every node of a syntax tree that has names."""
     if isinstance(node, dict):
-        name = node.get("function_name")
-        if isinstance(name, str):
-            yield name.lower()
+        yield node
         for value in node.values():
             yield from _walk(value)
     elif isinstance(node, list):

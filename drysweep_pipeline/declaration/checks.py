@@ -89,12 +89,12 @@ def _variation(sweep: Sweep) -> Iterator[str]:
     fixed = [strategy.name for strategy in sweep.strategies if not _varies(strategy)]
     if len(fixed) == len(sweep.strategies):
         yield (
-            "Nothing varies in this sweep: every round repeats the first, so quiet rounds prove little (R15); "
-            "give a strategy two angles, or use $seed in its query."
+            "Nothing varies in this sweep: every round repeats the first, so quiet rounds prove little; "
+            "give a strategy two or more angles, or use $seed in its query."
         )
         return
     for name in fixed:
-        yield f"Nothing varies in the strategy {name!r}: it has fewer than two angles and does not use $seed (R15)."
+        yield (f"Nothing varies in the strategy {name!r}: give it two or more angles, or use $seed in its query.")
 
 
 def _varies(strategy: Strategy) -> bool:

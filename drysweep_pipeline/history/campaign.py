@@ -64,8 +64,8 @@ _FINDINGS = """
 """
 _STATES = """
     select
-        coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict, f.severity, f.last_campaign,
-        f.last_round
+        cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict,
+        f.severity, f.last_campaign, f.last_round
     from all_findings f
     semi join (select fp from published.sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
     where f.sweep = $sweep

@@ -1,6 +1,7 @@
 """The report for programs: summary, rounds, strategies, findings and unread files, as one JSON object."""
 
 import json
+import math
 from typing import Any
 
 from drysweep_pipeline.history import history
@@ -26,4 +27,14 @@ def render(home: Home, sweep: str, campaign: str) -> str:
 
 
 def _finding(row: Row) -> Row:
-    return {**row, "attributes": json.loads(row["attributes"]) if row["attributes"] else {}}
+    return {**row, "attributes": _read(row["attributes"]) if row["attributes"] else {}}
+
+
+def _read(text: str) -> Any:
+    """Return what JSON text says, with the text of each number that could not be written as JSON again."""
+    return json.loads(text, parse_constant=str, parse_float=_number)
+
+
+def _number(text: str) -> float | str:
+    number = float(text)
+    return number if math.isfinite(number) else text

@@ -77,8 +77,8 @@ def _clean(told: Summary) -> list[str]:
 def _caveats(told: Summary) -> list[str]:
     caveats = []
     if told["repeats"]:
-        quiet = "the quiet round" if told["quiet"] == 1 else f"the {told['quiet']} quiet rounds"
-        caveats.append(f"{told['repeats']} of {quiet} repeated earlier angles.")
+        many = f"{told['repeats']} of the {told['quiet']} quiet rounds"
+        caveats.append(f"{'The quiet round' if told['quiet'] == 1 else many} repeated earlier angles.")
     if told["not_searched"]:
         caveats.append(f"{count(told['not_searched'], 'file')} not searched.")
     return caveats

@@ -34,7 +34,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         **{name: head[name] for name in _COUNTED},
         "ledger_seen": past.ledger_seen(),
         "calls": head["calls"],
-        "states": {row["label"]: row["status"] for row in findings},
+        "states": _states(findings),
         "events": past.events(),
         "not_run": past.not_run(),
         "not_searched": head["not_searched"],
@@ -42,6 +42,15 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "report": _report(home, past.sweep, past.campaign),
     }
     return {**told, "verdict": sentence(told)}
+
+
+def _states(findings: list[Row]) -> dict[str, str]:
+    """Return the status of each finding by its label, with the fingerprint behind a label that is another's already."""
+    states: dict[str, str] = {}
+    for row in findings:
+        names = (row["label"], f"{row['label']} ({row['fp'][:8]})", f"{row['label']} ({row['fp']})")
+        states[next(name for name in names if name not in states)] = row["status"]
+    return states
 
 
 def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:

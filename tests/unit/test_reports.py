@@ -1,11 +1,14 @@
 """What reports say in words: the verdict in a sentence, and text that others wrote made safe."""
 
+import json
 from typing import Any
 
 import pytest
 
 from drysweep_pipeline.reports import FORMATS, WRITTEN
+from drysweep_pipeline.reports.json import _finding
 from drysweep_pipeline.reports.sentence import sentence
+from drysweep_pipeline.reports.summary import _states
 from drysweep_pipeline.reports.text import cell, safe_text
 from drysweep_pipeline.values import Outcome
 
@@ -129,3 +132,20 @@ def test_a_cell_keeps_its_content_to_itself(value: object, shown: str) -> None:
 
 def test_every_report_that_is_written_has_a_format() -> None:
     assert set(WRITTEN) <= set(FORMATS)
+
+
+def test_one_quiet_round_that_repeated_is_told_in_the_singular() -> None:
+    assert sentence(told(repeats=1, quiet=1)).endswith(". The quiet round repeated earlier angles.")
+
+
+def test_findings_of_one_label_are_all_told() -> None:
+    fps = ["11111111-0000", "22222222-0000", "22222222-1111", "33333333-0000"]
+    labels = ["a/b", "a/b", "a/b", "c"]
+    rows = [{"label": label, "fp": fp, "status": fp} for label, fp in zip(labels, fps, strict=True)]
+    assert _states(rows) == dict(zip(["a/b", "a/b (22222222)", "a/b (22222222-1111)", "c"], fps, strict=True))
+
+
+def test_a_number_that_json_lacks_does_not_keep_a_report_from_being_written() -> None:
+    row = _finding({"label": "a", "attributes": '{"a": NaN, "b": -Infinity, "c": 1e999, "d": 1.5}'})
+    assert row["attributes"] == {"a": "NaN", "b": "-Infinity", "c": "1e999", "d": 1.5}
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
