@@ -1,0 +1,50 @@
+"""What a query may ask: the tables it is given, and nothing that tells about settings or catalogues."""
+
+import pytest
+
+from drysweep_pipeline.errors import Refused
+from drysweep_pipeline.sandbox import check_query
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "pg_settings",
+        "PG_Settings",
+        "pg_catalog.pg_class",
+        "system.pg_catalog.pg_settings",
+        "duckdb_columns",
+        "duckdb_settings",
+        "main.duckdb_tables",
+        "pragma_database_list",
+        "sqlite_master",
+        "sqlite_temp_schema",
+        "pg_tables",
+    ],
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from {}",
+        "select (select count(*) from {}) as n",
+        "with a as (from {}) select * from a",
+        "select 1 union all (select 2 from services join {} on true)",
+        "select * from services where exists (from {} as harmless)",
+    ],
+)
+def test_tables_that_tell_about_settings_or_catalogues_are_refused(query: str, table: str) -> None:
+    with pytest.raises(Refused, match=f"the table {table.rpartition('.')[2].lower()} is not allowed"):
+        check_query(query.format(table))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from services",
+        "select table_name from information_schema.tables",
+        "select * from pg_services",
+        "select pg_settings from services as duckdb_tables",
+    ],
+)
+def test_tables_of_the_material_may_be_read_whatever_they_are_called(query: str) -> None:
+    assert check_query(query) == frozenset()
