@@ -162,12 +162,13 @@ def after_answer(standing: Standing, answer: Answer) -> tuple[Standing, list[Eve
     """Return the standing after a person's answer, and what to log. Raises ``Refused`` where nothing was asked."""
     if not answer.by.strip():
         raise Refused("a decision needs the name of the person who took it", key="by")
-    changed = _ANSWERS[answer.kind](standing, answer)
-    return changed, [
-        Event(
-            _LOGGED.get(answer.kind, f"decision_{answer.kind}"), standing.rounds, actor=answer.by, reason=answer.reason
-        )
-    ]
+    return _ANSWERS[answer.kind](standing, answer), [event_of(answer, standing.rounds)]
+
+
+def event_of(answer: Answer, rounds: int) -> Event:
+    """Return what is logged of an answer given after so many rounds."""
+    name = _LOGGED.get(answer.kind, f"decision_{answer.kind}")
+    return Event(name, rounds, actor=answer.by, reason=answer.reason)
 
 
 def _accept(standing: Standing, answer: Answer) -> Standing:

@@ -2,11 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline.errors import IntegrityError
+import filelock
+
+from drysweep_pipeline.errors import Busy, IntegrityError
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -20,6 +23,17 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     finally:
         part.unlink(missing_ok=True)
     _sync(path.parent)
+
+
+@contextmanager
+def only_one(path: Path, refusal: str) -> Iterator[None]:
+    """Do a block in one process at a time. Raises ``Busy`` with ``refusal`` where a living one is in it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with filelock.FileLock(path, timeout=0):
+            yield
+    except filelock.Timeout:
+        raise Busy(refusal, help="wait for it") from None
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -1,5 +1,6 @@
 """The commands by name, and the one place where errors become exit codes."""
 
+import io
 import json
 import os
 import signal
@@ -80,7 +81,7 @@ def _refuse(error: DrysweepError, *, as_json: bool) -> int:
     if as_json:
         _write_json(error.what, error.file, error.line, error.key, error.help)
     else:
-        sys.stderr.write(f"drysweep: {error}\n")
+        _complain(f"drysweep: {error}")
     return error.exit_code
 
 
@@ -88,8 +89,19 @@ def _usage(error: Any, *, as_json: bool) -> int:
     if as_json:
         _write_json(error.format_message(), None, None, None, "drysweep --help")
     else:
-        error.show(sys.stderr)
+        shown, message = io.StringIO(), error.format_message()
+        error.show(shown)
+        # What was typed may hold line ends too; those that stay are the usage's own.
+        _complain(*shown.getvalue().replace(message, " ".join(message.splitlines())).rstrip("\n").split("\n"))
     return 2
+
+
+def _complain(*lines: str) -> None:
+    # Here and not above, so that --help does not load what makes reports.
+    from drysweep_pipeline.cli.output import note
+
+    for line in lines:
+        note(line)
 
 
 def _write_json(what: str, file: str | None, line: int | None, key: str | None, help: str | None) -> None:

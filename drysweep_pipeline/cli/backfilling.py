@@ -7,7 +7,7 @@ from drysweep_pipeline.cli.driving import drive, show
 from drysweep_pipeline.cli.output import note
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import ScriptedMaterial
-from drysweep_pipeline.engine.campaign import Overrides
+from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides, campaigns
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.errors import DeclarationError
@@ -51,19 +51,21 @@ class Backfill:
                 note(f"the ceiling of {self.ceiling} calls is reached; {len(self.dates) - number} dates were not swept")
                 return max([*codes, CUT_SHORT])
             granted = min(left, self.declaration.sweep.budget.calls)
-            campaign = start(
-                self.home,
-                self.declaration,
-                as_of=date,
-                driver="cli",
-                campaign=f"{date.astimezone(UTC):%Y%m%dT%H%M%SZ}",
-                overrides=Overrides(calls=granted) if granted < self.declaration.sweep.budget.calls else Overrides(),
-            )
+            campaign = self._campaign(date, granted)
             if standing(campaign).due is not None:
                 drive(self.home, campaign)
             left -= standing(campaign).spent.calls
             codes.append(show(self.home, campaign, as_json=as_json))
         return max(codes)
+
+    def _campaign(self, date: datetime, calls: int) -> Campaign:
+        """Return the campaign of a date, as it was recorded or started now under what is left of the ceiling."""
+        name = f"{date.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        sweep = self.declaration.sweep
+        if name in campaigns(self.home, sweep.name):
+            return start(self.home, self.declaration, as_of=date, driver="cli", campaign=name)
+        overrides = Overrides(calls=calls) if calls < sweep.budget.calls else NO_OVERRIDES
+        return start(self.home, self.declaration, as_of=date, driver="cli", campaign=name, overrides=overrides)
 
 
 def _stepped(first: datetime, last: datetime, every: str) -> list[datetime]:

@@ -1,6 +1,7 @@
 """What commands print: one JSON object on stdout, or text; progress on a terminal only."""
 
 import json
+import math
 import shlex
 import shutil
 import sys
@@ -33,25 +34,30 @@ def exit_code(outcome: str) -> int:
 
 
 def put_json(data: dict[str, Any]) -> None:
-    """Print one JSON object on a line of stdout."""
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+    """Print one JSON object on a line of stdout; a number that JSON lacks is null."""
+    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False, default=str, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 
 def put(text: str) -> None:
-    """Print a line on stdout."""
+    """Print a line on stdout; no text can steer the terminal or be taken for two lines."""
+    sys.stdout.write(safe_text(text) + "\n")
+
+
+def put_document(text: str) -> None:
+    """Print a text of many lines on stdout as it is: JSON, or what was made safe when it was written."""
     sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
-    """Print a line on stderr."""
-    sys.stderr.write(text + "\n")
+    """Print a line on stderr; no text can steer the terminal or be taken for two lines."""
+    sys.stderr.write(safe_text(text) + "\n")
 
 
 def progress(text: str) -> None:
     """Print a line on stderr, if somebody watches."""
     if sys.stderr.isatty():
-        sys.stderr.write(text + "\n")
+        note(text)
 
 
 def put_table(columns: list[str], rows: list[list[Any]]) -> None:
@@ -90,3 +96,12 @@ def _line(values: list[str], widths: list[int]) -> str:
     """Return values in columns of some widths, without blanks after the last one that says anything."""
     padded = (value + " " * (width - cell_len(value)) for value, width in zip(values, widths, strict=True))
     return _GAP.join(padded).rstrip()
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with None for each number in it that JSON has no way to write."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

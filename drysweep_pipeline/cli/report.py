@@ -15,12 +15,12 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
     """Print a campaign's report; its outcome stands at the top."""
-    from drysweep_pipeline.cli.output import put
+    from drysweep_pipeline.cli.output import put_document
     from drysweep_pipeline.reports import FORMATS
 
     wanted = "json" if json else format
     if wanted not in FORMATS:
         raise Refused(f"no report format {wanted!r}", key="format", help=f"there are {', '.join(FORMATS)}")
     place = home_of(home)
-    put(FORMATS[wanted](place, *find_campaign(place, campaign)).rstrip("\n"))
+    put_document(FORMATS[wanted](place, *find_campaign(place, campaign)).rstrip("\n"))
     return 0

@@ -28,17 +28,20 @@ def resume(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Go on with a campaign that was interrupted, stopped, or ran into a ceiling; its count stays as it stood."""
+    """Go on with a campaign that stopped or ran into a ceiling."""
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.convergence import Answer
     from drysweep_pipeline.engine import people
     from drysweep_pipeline.engine.campaign import load
     from drysweep_pipeline.engine.journal import standing
+    from drysweep_pipeline.ledger import open_ledger
     from drysweep_pipeline.values import Outcome
 
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
     _say_what_is_frozen(loaded)
+    with open_ledger(loaded.home.ledger) as ledger:
+        people.repair(ledger, loaded)
     widened = rounds is not None or calls is not None
     if widened or standing(loaded).outcome is not Outcome.RUNNING:
         people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))

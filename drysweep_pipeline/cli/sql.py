@@ -35,12 +35,23 @@ def sql(
         text = sys.stdin.read() if query == "-" else query
         table = reading.query(place, text, seconds=seconds, max_rows=max_rows)
         columns = table.column_names
-        listed = [[_plain(value) for value in row.values()] for row in table.to_pylist()]
+        listed = _rows(table)
     if json:
         put_json({"schema_version": 1, "columns": columns, "rows": listed})
     else:
         put_table(columns, listed)
     return 0
+
+
+def _rows(table: Any) -> list[list[Any]]:
+    """Return the rows of a table, whatever its columns are called. Raises ``Refused`` for what Python cannot hold."""
+    from drysweep_pipeline.errors import Refused
+
+    try:
+        columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise Refused(f"a value cannot be shown: {error}", help="cast it to varchar in the query") from None
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _plain(value: Any) -> Any:

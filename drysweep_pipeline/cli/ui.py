@@ -18,7 +18,7 @@ def ui(
     write: Annotated[bool, typer.Option(help="Let anyone on this machine start and stop things.")] = False,
     home: HomeOption = None,
 ) -> int:
-    """Open Dagster's pages on this machine: assets, rounds as partitions, checks, runs."""
+    """Open Dagster's pages on this machine, read-only."""
     from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.orchestration.instance import prepare
 

@@ -6,7 +6,6 @@ fold reads all of a campaign's rounds every time, so a round that is run again c
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.budget import Spent
@@ -70,13 +69,9 @@ def read_result(campaign: Campaign, round: int) -> RoundResult | None:
     )
 
 
-def write_action(campaign: Campaign, action: dict[str, Any]) -> Path:
-    """Land something that a person did, numbered in order."""
-    folder = campaign.home.actions(campaign.id)
-    number = len(read_actions(campaign)) + 1
-    path = folder / f"{number:06d}.json"
-    write_json(path, action)
-    return path
+def write_action(campaign: Campaign, number: int, action: dict[str, Any]) -> None:
+    """Land something that a person did, under its number in the order of the campaign's actions."""
+    write_json(campaign.home.actions(campaign.id) / f"{number:06d}.json", action)
 
 
 def read_actions(campaign: Campaign) -> list[dict[str, Any]]:

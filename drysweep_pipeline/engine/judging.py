@@ -137,6 +137,8 @@ def _ruled(
         failed = None
     except FinderError as error:
         said, failed = {}, str(error)
+    except Exception as error:  # a judge's own bug is no verdict, and no reason to lose the round
+        said, failed = {}, repr(error)
     why = failed or "the judge gave no answer"
     return [(said.get(f["fp"]) or Ruling(f["fp"], Verdict.UNDECIDED, why), 1) for f in findings], failed
 
@@ -147,6 +149,8 @@ def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, A
     for round in sorted({each.round for each in pending}):
         files = [str(file) for file in landing.readable(campaign.folder(round))]
         wanted = [str(each.fp) for each in pending if each.round == round]
+        if not files:
+            continue
         with scratch() as connection:
             found = connection.execute(_PAYLOAD, [files, wanted]).fetchall()
         rows += [dict(zip(COLUMNS, row, strict=True)) for row in found]

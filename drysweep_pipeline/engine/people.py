@@ -5,19 +5,19 @@ Which answers and which moves are allowed is decided in ``convergence`` and ``li
 
 import unicodedata
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
 from drysweep_pipeline import landing
-from drysweep_pipeline.convergence import Answer, Standing, after_answer
-from drysweep_pipeline.engine import journal, standing
+from drysweep_pipeline.convergence import Answer, Standing, after_answer, event_of
+from drysweep_pipeline.engine import journal, rounds, standing
 from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.judges import Ruling
+from drysweep_pipeline.ledger import Ledger, lives, open_ledger
 from drysweep_pipeline.ledger import journal as ledger_journal
-from drysweep_pipeline.ledger import lives, open_ledger
-from drysweep_pipeline.lifecycle import LOGGED, Deed, moved
+from drysweep_pipeline.lifecycle import LOGGED, Act, Deed, moved
 from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Event, Severity
 
@@ -31,17 +31,18 @@ _FIND = """
 
 
 def answer(campaign: Campaign, said: Answer) -> Standing:
-    """Record a person's answer and return where the campaign stands then. Raises ``Refused`` where none was asked."""
+    """Record a person's answer and return where the campaign stands then.
+
+    Raises ``Refused`` where none was asked, ``Busy`` where a process is in the middle of a round.
+    """
+    with open_ledger(campaign.home.ledger) as ledger:
+        repair(ledger, campaign)
+    rounds.finish(campaign)
     with open_ledger(campaign.home.ledger) as ledger:
         before = journal.standing(campaign)
-        _, events = after_answer(before, said)
-        now = datetime.now(UTC)
-        with ledger.transaction():
-            ledger_journal.log(ledger, campaign.id, now, events)
-            journal.write_action(
-                campaign,
-                {"action": "answer", "after_round": before.rounds, "at": now.isoformat(), "answer": asdict(said)},
-            )
+        after_answer(before, said)
+        action = {"action": "answer", "after_round": before.rounds, "at": _now(), "answer": asdict(said)}
+        _land(ledger, campaign, action)
         return standing.publish(ledger, campaign)
 
 
@@ -51,21 +52,69 @@ def act(campaign: Campaign, finding: str, deed: Deed) -> None:
     Raises ``NotFound`` where no campaign of the sweep sighted it, ``Refused`` where the rules do not allow the move.
     """
     with open_ledger(campaign.home.ledger) as ledger:
-        fp, severity, scope = _sighted(campaign, finding)
-        verdict, state = lives.standing_of(ledger, fp)
-        new_verdict, new_state = moved(verdict, state, severity, deed)
+        repair(ledger, campaign)
+        fp, severity, _ = _sighted(campaign, finding)
+        moved(*lives.standing_of(ledger, fp), severity, deed)
+        given = {**asdict(deed), "expires": deed.expires.isoformat() if deed.expires else None}
         round = journal.standing(campaign).rounds
-        now = datetime.now(UTC)
-        with ledger.transaction():
-            if new_verdict is not verdict:
-                said = (Ruling(fp, new_verdict, deed.reason), 0)
-                lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
-            if new_state is not state:
-                lives.record_life(ledger, fp, new_state, campaign.place(round), scope=scope, expires=deed.expires)
-            event = Event(LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence)
-            ledger_journal.log(ledger, campaign.id, now, [event])
-            journal.write_action(campaign, _deed_json(fp, round, now, deed))
+        action = {"action": "deed", "after_round": round, "at": _now(), "fp": str(fp), "deed": given}
+        _land(ledger, campaign, action)
         standing.publish(ledger, campaign)
+
+
+def repair(ledger: Ledger, campaign: Campaign) -> None:
+    """Take into the ledger what was landed of a campaign when a process died before its commit.
+
+    That is the decision of its last round, and what a person did last. Landing is the truth; nothing is landed here.
+    """
+    rounds.recommit(ledger, campaign)
+    landed = journal.read_actions(campaign)
+    taken = ledger_journal.actions_taken(ledger, campaign.id)
+    for number, action in enumerate(landed[taken:], start=taken + 1):
+        with ledger.transaction():
+            _take_in(ledger, campaign, number, action)
+        standing.publish(ledger, campaign)
+
+
+def _land(ledger: Ledger, campaign: Campaign, action: dict[str, Any]) -> None:
+    """Land an action and take it in; a crash in between is mended by ``repair``."""
+    number = ledger_journal.actions_taken(ledger, campaign.id) + 1
+    with ledger.transaction():
+        _take_in(ledger, campaign, number, action)
+        journal.write_action(campaign, number, action)
+
+
+def _take_in(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, Any]) -> None:
+    """Bring an action into the ledger, in the caller's transaction."""
+    at = datetime.fromisoformat(action["at"])
+    ledger_journal.record_action(ledger, campaign.id, number)
+    if action["action"] == "answer":
+        event = event_of(Answer(**action["answer"]), action["after_round"])
+        ledger_journal.log(ledger, campaign.id, at, [event])
+    else:
+        _do(ledger, campaign, action, at)
+
+
+def _do(ledger: Ledger, campaign: Campaign, action: dict[str, Any], at: datetime) -> None:
+    """Bring a deed into the ledger: verdict, state and event."""
+    given = action["deed"]
+    expires = date.fromisoformat(given["expires"]) if given["expires"] else None
+    deed = Deed(**{**given, "act": Act(given["act"]), "expires": expires})
+    fp, severity, scope = _sighted(campaign, action["fp"])
+    round = action["after_round"]
+    verdict, state = lives.standing_of(ledger, fp)
+    new_verdict, new_state = moved(verdict, state, severity, deed)
+    if new_verdict is not verdict:
+        said = (Ruling(fp, new_verdict, deed.reason), 0)
+        lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
+    if new_state is not state:
+        lives.record_life(ledger, fp, new_state, campaign.place(round), scope=scope, expires=deed.expires)
+    event = Event(LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence)
+    ledger_journal.log(ledger, campaign.id, at, [event])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
 
 
 def _sighted(campaign: Campaign, finding: str) -> tuple[UUID, Severity, str]:
@@ -93,8 +142,3 @@ def _raised(campaign: Campaign, round: int, finding: str) -> tuple[UUID, Severit
     if len(rows) > 1:
         raise Refused(f"{finding!r} names several findings", help="name the one that is meant by its fingerprint")
     return (rows[0][0], Severity(rows[0][1]), rows[0][2]) if rows else None
-
-
-def _deed_json(fp: UUID, round: int, at: datetime, deed: Deed) -> dict[str, Any]:
-    given = {**asdict(deed), "expires": deed.expires.isoformat() if deed.expires else None}
-    return {"action": "deed", "after_round": round, "at": at.isoformat(), "fp": str(fp), "deed": given}

@@ -4,16 +4,19 @@ Order matters (R1, R6, R8): what was found is taken in before anybody judges it,
 results before anything is fixed. A step that was done returns what it did.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
 from drysweep_pipeline.engine import journal, judging, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.repeats import all_angles_used, repeats
-from drysweep_pipeline.engine.wave import budget_of
+from drysweep_pipeline.engine.state import check_lease
+from drysweep_pipeline.engine.wave import budget_of, check_due
 from drysweep_pipeline.errors import IntegrityError, RoundGap
 from drysweep_pipeline.landing import Manifest
 from drysweep_pipeline.ledger import Ledger, intake, lives, open_ledger
@@ -55,12 +58,14 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
         done = ledger_journal.round_row(ledger, campaign.id, round)
         if done is not None:
             return _reported(campaign, round, manifest, done)
+        # A campaign that was stopped meanwhile takes nothing in that it would never decide.
+        check_due(campaign, round)
         manifest, files = _verified(campaign, manifest)
         landed = journal.read_landed(campaign, round)
         now = datetime.now(UTC) if landed is None else datetime.fromisoformat(landed.taken_at)
         with ledger.transaction():
             counts = intake.take_in(ledger, campaign.id, campaign.place(round), files, landed.fresh if landed else None)
-            reopened = _lives_moved(ledger, campaign, round, manifest, now)
+            reopened = _lives_moved(ledger, campaign, round, manifest, now, landed.reopened if landed else None)
             complete = bool(manifest.runs) and not manifest.not_run
             ledger_journal.record_round(ledger, manifest, counts, len(reopened), complete, now)
             fresh = intake.fresh_of(ledger)
@@ -98,6 +103,36 @@ def decide(campaign: Campaign, round: int) -> Standing:
         return standing.publish(ledger, campaign)
 
 
+def recommit(ledger: Ledger, campaign: Campaign) -> None:
+    """Take landed decisions into the ledger that a process did not live to commit."""
+    mended = False
+    round = 1
+    while journal.read_result(campaign, round) is not None:
+        row = ledger_journal.round_row(ledger, campaign.id, round)
+        if row is not None and row.outcome is None:
+            _decide(ledger, campaign, round, _manifest(campaign, round), row)
+            mended = True
+        round += 1
+    if mended:
+        standing.publish(ledger, campaign)
+
+
+def finish(campaign: Campaign) -> None:
+    """Judge and decide a round that was taken in and left there, so that nothing it found is lost to the history.
+
+    Raises ``Busy`` where a living process is in the middle of it.
+    """
+    due = journal.standing(campaign).due
+    if due is None:
+        return
+    with open_ledger(campaign.home.ledger) as ledger:
+        taken_in = ledger_journal.round_row(ledger, campaign.id, due) is not None
+    if taken_in:
+        check_lease(campaign.state_path)
+        judge(campaign, due)
+        decide(campaign, due)
+
+
 def _decide(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, row: ledger_journal.RoundRow) -> None:
     landed = journal.read_result(campaign, round)
     result = landed or _result(ledger, campaign, round, manifest, row)
@@ -106,7 +141,8 @@ def _decide(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, 
     now = datetime.now(UTC)
     with ledger.transaction():
         _record(ledger, campaign, result, before, after, now)
-        ledger_journal.log(ledger, campaign.id, now, [*_lost(campaign, round), *events])
+        found_out = _spoilt_since(ledger, campaign, result) if landed is None else []
+        ledger_journal.log(ledger, campaign.id, now, [*_lost(campaign, round), *found_out, *events])
         if landed is None:
             journal.write_decision(campaign, result, after, now)
 
@@ -119,8 +155,9 @@ def _result(
     budget = budget_of(campaign, round)
     before = journal.standing_before(campaign, round)
     seconds = manifest.seconds + judging.seconds(campaign, round)
-    _, files = _verified(campaign, manifest)
-    not_run = frozenset(ledger_journal.not_run(ledger, campaign.id, round))
+    verified, files = _verified(campaign, manifest)
+    # A file that went bad since intake cannot vouch for what it did not raise.
+    not_run = frozenset(ledger_journal.not_run(ledger, campaign.id, round)) | verified.not_run
     blocking = _blocking(ledger, campaign, files) if sweep.convergence.rule is Rule.CLEAN else 0
     return RoundResult(
         round=round,
@@ -142,6 +179,7 @@ def _record(
 ) -> None:
     used = result.spent
     decision: list[object] = [
+        result.complete,
         result.blocking,
         is_quiet(campaign.policy.rule, result),
         result.repeat and is_quiet(campaign.policy.rule, result),
@@ -156,6 +194,13 @@ def _record(
         now,
     ]
     ledger_journal.record_decision(ledger, campaign.id, result.round, decision)
+
+
+def _spoilt_since(ledger: Ledger, campaign: Campaign, result: RoundResult) -> list[Event]:
+    """Return an event for each strategy whose landed file went bad between intake and decision."""
+    known = set(ledger_journal.not_run(ledger, campaign.id, result.round))
+    why = "corrupt_artifact: its landed file went bad after intake"
+    return [Event("finder_not_run", result.round, actor=name, reason=why) for name in sorted(result.not_run - known)]
 
 
 def _lost(campaign: Campaign, round: int) -> list[Event]:
@@ -190,7 +235,9 @@ def _verified(campaign: Campaign, manifest: Manifest) -> tuple[Manifest, list[Pa
     return landing.with_runs(manifest, runs), files
 
 
-def _lives_moved(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, now: datetime) -> list[str]:
+def _lives_moved(
+    ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, now: datetime, landed: Sequence[str] | None
+) -> list[str]:
     """Expire accepted risks and reopen fixed findings that were sighted after their fix; log it all in order."""
     place = campaign.place(round)
     events = []
@@ -200,7 +247,8 @@ def _lives_moved(ledger: Ledger, campaign: Campaign, round: int, manifest: Manif
     events += [Event("finder_not_run", round, actor=name, reason=why) for name, why in _reasons(manifest).items()]
     # All rounds of a dry campaign read the snapshot that was taken before its first round.
     snapshot_round = 0 if campaign.policy.rule is Rule.DRY else round
-    reopened = lives.sighted_after_fix(ledger, campaign.id, place, snapshot_round)
+    found = lives.sighted_after_fix(ledger, campaign.id, place, snapshot_round) if landed is None else landed
+    reopened = [UUID(str(fp)) for fp in found]
     for fp in reopened:
         lives.record_life(ledger, fp, State.REOPENED, place)
         events.append(Event("finding_reopened", round, fp=str(fp)))

@@ -1,5 +1,6 @@
 """Starting a campaign: its id, its place in the order, its frozen declaration, recorded once."""
 
+import json
 from datetime import UTC, datetime
 
 from drysweep_pipeline.declaration import Declaration
@@ -46,8 +47,9 @@ def start(
                 f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}"
             )
         if (sweep_home.landing(name) / FILE).exists():
-            recorded = _same(load(home, declaration.sweep.name, name), declaration)
+            recorded = _same(load(home, declaration.sweep.name, name), declaration, overrides)
         else:
+            _same_identity(sweep_home, declaration)
             _reach_material(declaration, as_of)
             recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
         _record(ledger, recorded, driver)
@@ -71,7 +73,27 @@ def _reach_material(declaration: Declaration, as_of: datetime) -> None:
         readable_folder(resolve_path(material.path, declaration.base, as_of))
 
 
-def _same(recorded: Campaign, declaration: Declaration) -> Campaign:
+def _same_identity(home: SweepHome, declaration: Declaration) -> None:
+    """Raise ``Refused`` where the sweep's earlier campaigns told findings apart by other fields."""
+    fields = list(declaration.sweep.fingerprint.fields)
+    for path in recorded(home)[-1:]:
+        before = json.loads(read_json(path / FILE)["declaration"])["sweep"]["fingerprint"]["fields"]
+        if before != fields:
+            raise Refused(
+                f"the ledger of {home.name} tells findings apart by {', '.join(before)}, not by {', '.join(fields)}",
+                file=declaration.path,
+                key="fingerprint.fields",
+                help="give the sweep another name, or use another home",
+            )
+
+
+def _same(recorded: Campaign, declaration: Declaration, overrides: Overrides) -> Campaign:
+    if overrides not in (NO_OVERRIDES, recorded.overrides):
+        raise Refused(
+            f"campaign {recorded.id} was started with other ceilings or another K",
+            key="campaign",
+            help="`drysweep resume` widens ceilings; K stays as it was",
+        )
     if recorded.declaration.digest != declaration.digest:
         raise Refused(
             f"campaign {recorded.id} was started under another declaration of {declaration.sweep.name}",

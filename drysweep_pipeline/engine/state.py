@@ -107,6 +107,18 @@ def change_state(path: Path, **changes: Any) -> None:
             write_json(path, asdict(replace(state, **changes)))
 
 
+def check_lease(path: Path) -> None:
+    """Raise ``Busy`` where another living process works on the campaign, naming it."""
+    state = read_state(path)
+    if state is None or state.lease is None:
+        return
+    if not state.lease.same_process(Lease.mine()) and state.lease.alive:
+        raise Busy(
+            f"campaign {state.campaign} is being run by process {state.lease.pid} on {state.lease.host}",
+            help="wait for it, or stop that process",
+        )
+
+
 def take_lease(path: Path, driver: Driver | None = None, holder: str | None = None) -> None:
     """Make this process the one that works on the campaign. Raises ``Busy`` naming the process that does."""
     mine = Lease.mine(holder)
@@ -114,11 +126,7 @@ def take_lease(path: Path, driver: Driver | None = None, holder: str | None = No
         state = read_state(path)
         if state is None:
             return
-        if state.lease is not None and not state.lease.same_process(mine) and state.lease.alive:
-            raise Busy(
-                f"campaign {state.campaign} is being run by process {state.lease.pid} on {state.lease.host}",
-                help="wait for it, or stop that process",
-            )
+        check_lease(path)
         write_json(path, asdict(replace(state, lease=mine, driver=driver or state.driver)))
 
 

@@ -4,7 +4,6 @@ A strategy that does not run to its end is ``not_run``, with a reason; it never 
 again: its manifest is returned as it is. What the finders reported is taken in elsewhere.
 """
 
-import fnmatch
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -15,13 +14,14 @@ from pathlib import Path
 from drysweep_pipeline import candidates, landing, sandbox
 from drysweep_pipeline.budget import Budget
 from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
-from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
 from drysweep_pipeline.finders import FINDERS, Found, Request
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
 from drysweep_pipeline.material import Snapshot, freeze
+from drysweep_pipeline.material.globs import may_hide
 from drysweep_pipeline.values import Rule, Usage
 from drysweep_pipeline.variation import Look, look
 
@@ -93,6 +93,17 @@ def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
         return
     check_due(campaign, round)
     planned = plan(campaign, round)
+    with only_one(folder / ".searching.lock", f"round {campaign.key(round)} is being searched by another process"):
+        yield from _searched(campaign, round, planned)
+
+
+def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[StrategyRun]:
+    """Run the strategies of a planned round and land its manifest."""
+    folder = campaign.folder(round)
+    landed = landing.read_manifest(folder)
+    if landed is not None:  # by the process that held the lock before
+        yield from landed.runs
+        return
     began = time.monotonic()
     search = _Search(campaign, planned, budget_of(campaign, round))
     # In order and before any retry: a ceiling leaves out the same strategies every time, whichever thread is first.
@@ -156,9 +167,9 @@ class _Search:
         return self.budget.reserve(1, f"{entry.strategy} attempt {attempt}")
 
     def _needs_unreadable(self, strategy: Strategy, entry: Look) -> StrategyRun | None:
-        for pattern in strategy.needs:
+        for glob in strategy.needs:
             for file in sorted(self.unreadable):
-                if fnmatch.fnmatchcase(file, pattern):
+                if may_hide(file, glob):
                     reason = f"needs {file}, which is unreadable: {self.unreadable[file]}"
                     return _run(strategy, entry, "not_run", reason, [])
         return None

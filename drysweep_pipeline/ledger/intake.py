@@ -37,7 +37,16 @@ _EARLIER = """
 _KNOWN = "create or replace temp table earlier as select fp from seen where fp in (select fp from candidates)"
 _FRESH = "create or replace temp table fresh as select fp from candidates anti join earlier using (fp)"
 _FRESH_LANDED = "create or replace temp table fresh as select cast(unnest(cast(? as varchar[])) as uuid) as fp"
-_MOVE_FIRST = "update seen set seq = ?, round = ? where fp in (select fp from fresh)"
+# Only ever to an earlier place: an intake that is done again must not undo what a backfill moved meanwhile.
+_MOVE_FIRST = """
+    update seen
+    set seq = $seq, round = $round
+    from campaigns c
+    where
+        c.seq = seen.seq
+        and seen.fp in (select fp from fresh)
+        and (c.as_of, c.seq, seen.round) > (cast($as_of as timestamptz), $seq, $round)
+"""
 _ADD_SEEN = "insert into seen select fp, cast(? as integer), cast(? as integer) from fresh anti join seen using (fp)"
 _ADD_SEEN_NEWEST = "insert into seen select fp, cast(? as integer), cast(? as integer) from fresh"
 _ADD_SIGHTINGS = "insert into sightings select fp, strategy, ?, cast(? as integer), hits from wave"
@@ -108,7 +117,7 @@ def _add(connection: duckdb.DuckDBPyConnection, campaign: str, place: Place, new
     if newest:
         connection.execute(_ADD_SEEN_NEWEST, first)
     else:
-        connection.execute(_MOVE_FIRST, first)
+        connection.execute(_MOVE_FIRST, {"seq": place.seq, "round": place.round, "as_of": place.as_of})
         connection.execute(_ADD_SEEN, first)
     connection.execute(_ADD_SIGHTINGS, [campaign, place.round])
 

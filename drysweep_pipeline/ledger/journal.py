@@ -43,10 +43,11 @@ _NOT_RUN = """
 """
 _DECIDE = """
     update rounds
-    set blocking = ?, quiet = ?, repeat = ?, calls = ?, tokens = ?, cost_usd = ?, seconds = ?, tripped = ?,
-        outcome = ?, reason = ?, quiet_in_a_row = ?, decided_at = cast(? as timestamptz)
+    set complete = ?, blocking = ?, quiet = ?, repeat = ?, calls = ?, tokens = ?, cost_usd = ?, seconds = ?,
+        tripped = ?, outcome = ?, reason = ?, quiet_in_a_row = ?, decided_at = cast(? as timestamptz)
     where campaign = ? and round = ?
 """
+_ACTIONS = "select coalesce(max(number), 0) from actions where campaign = ?"
 _ADD_EVENT = """
     insert into events
     select (select coalesce(max(seq), 0) + 1 from events), cast(? as timestamptz), ?, ?, cast(? as integer),
@@ -174,8 +175,18 @@ def mark_judged(ledger: Ledger, campaign: str, round: int) -> None:
 
 
 def record_decision(ledger: Ledger, campaign: str, round: int, decision: Sequence[object]) -> None:
-    """Record what was decided of a round; ``decision`` is in the order of the columns from ``blocking`` on."""
+    """Record what was decided of a round; ``decision`` is complete, then the columns from ``blocking`` on."""
     ledger.connection.execute(_DECIDE, [*decision, campaign, round])
+
+
+def actions_taken(ledger: Ledger, campaign: str) -> int:
+    """Return how many of people's landed actions in a campaign were taken in."""
+    return int(ledger.connection.execute(_ACTIONS, [campaign]).fetchall()[0][0])
+
+
+def record_action(ledger: Ledger, campaign: str, number: int) -> None:
+    """Record that a landed action was taken in."""
+    ledger.connection.execute("insert into actions values (?, ?)", [campaign, number])
 
 
 def log(ledger: Ledger, campaign: str, at: datetime, events: Sequence[Event]) -> None:

@@ -54,7 +54,12 @@ def m001_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_TABLES)
 
 
-MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (m001_tables,)
+def m002_actions(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remember which of people's landed actions were taken in."""
+    connection.execute("create table actions (campaign varchar not null, number integer not null)")
+
+
+MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (m001_tables, m002_actions)
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, file: str) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
 
 from drysweep_pipeline.errors import MaterialError
 
@@ -30,6 +31,21 @@ def _translated(piece: str) -> str:
         inside = re.sub(r"([\\\[\]^&~|])", r"\\\1", piece[1:-1])
         return f"[^{inside[1:]}/]" if inside.startswith("!") else f"[{inside}]"
     return re.escape(piece)
+
+
+def may_hide(unreadable: str, glob: str) -> bool:
+    """Tell whether something that could not be read is matched by a glob, or could hold what the glob means."""
+    if pattern(glob).fullmatch(unreadable):
+        return True
+    wanted, there = glob.removeprefix("./").split("/"), unreadable.split("/")
+    for position, segment in enumerate(there):
+        if position >= len(wanted) - 1 and "**" not in wanted[: position + 1]:
+            return False  # the glob ends here or above: nothing below is meant
+        if wanted[min(position, len(wanted) - 1)] == "**":
+            return Path(unreadable).suffix == ""
+        if not pattern(wanted[position]).fullmatch(segment):
+            return False
+    return True
 
 
 def has_star(glob: str) -> bool:

@@ -21,11 +21,11 @@ from drysweep_pipeline.engine.state import read_state, take_lease
 from drysweep_pipeline.engine.wave import plan, wave
 from drysweep_pipeline.errors import Busy, DeclarationError, MaterialError, Refused, RoundGap
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.ledger import open_ledger
+from drysweep_pipeline.ledger import intake, open_ledger
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Outcome
-from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end
 
 HANGS = "select 'a' as service, 'k' as failure_mode where (select count(*) from range(9999999) a, range(9999999) b) < 0"
 
@@ -334,3 +334,110 @@ def test_strategies_of_a_wave_see_the_snapshot_and_nothing_that_leads_elsewhere(
     tables = {label.split("/")[0] for label in told["states"] if label.endswith("/main")}
     assert seen[0][0] >= 7
     assert tables == {"files", "settings", "unreadable", "services", "labels", "live", "charter"}
+
+
+def test_a_file_that_goes_bad_between_intake_and_decision_cannot_make_its_round_quiet(
+    tmp_path: Path, home: Home
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER}, convergence={"rule": "clean", "k": 2})
+    campaign = begin(path, home)
+    plan(campaign, 1)
+    list(wave(campaign, 1))
+    rounds.take_in(campaign, 1)
+    rounds.judge(campaign, 1)
+    file = campaign.folder(1) / "labels.a1.parquet"
+    file.write_bytes(file.read_bytes()[:-9] + b"\0" * 9)
+    assert rounds.decide(campaign, 1).quiet == 0
+    assert [event["name"] for event in facts(home, campaign.id)["events"]] == ["finder_not_run"]
+
+
+def test_a_ledger_does_not_mix_identities_by_different_fields(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    run_to_its_end(begin(path, home))
+    path = declare(tmp_path, {"labels": NO_OWNER}, fingerprint={"fields": ["service", "path"]})
+    with pytest.raises(Refused, match="tells findings apart by service, failure_mode"):
+        begin(path, home)
+
+
+@pytest.mark.parametrize(("needs", "link"), [("services/*.yaml", "services"), ("**/*.yaml", "api.yaml")])
+def test_a_strategy_does_not_run_where_what_it_needs_may_lie_in_what_could_not_be_read(
+    tmp_path: Path, home: Home, needs: str, link: str
+) -> None:
+    path = declare(
+        tmp_path,
+        {"labels": "select path as service, 'k' as failure_mode from files"},
+        labels={"needs": [needs]},
+        material={"kind": "files", "path": "linked"},
+    )
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "there.txt").write_text("x")
+    (tmp_path / "linked" / link).symlink_to(tmp_path / "registry")
+    campaign = begin(path, home)
+    steps(campaign, 1)
+    assert facts(home, campaign.id)["not_run"][0]["strategy"] == "labels"
+
+
+def test_what_a_person_did_is_taken_in_though_the_process_died_before_the_commit(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = begin(declare(tmp_path, {"labels": NO_OWNER}), home)
+    steps(campaign, 1)
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    written = journal.write_action
+    monkeypatch.setattr(journal, "write_action", lambda *given: (written(*given), dies()))
+    with pytest.raises(KeyboardInterrupt):
+        people.answer(campaign, Answer("stop", "operator"))
+    monkeypatch.undo()
+    with pytest.raises(Refused, match="ended already"):
+        people.answer(campaign, Answer("stop", "operator"))
+    told = facts(home, campaign.id)
+    assert (told["outcome"], [event["name"] for event in told["events"]]) == ("stopped", ["campaign_stopped"])
+
+
+def test_stopping_a_campaign_first_decides_the_round_that_was_taken_in(tmp_path: Path, home: Home) -> None:
+    campaign = begin(declare(tmp_path, {"labels": NO_OWNER}), home)
+    plan(campaign, 1)
+    list(wave(campaign, 1))
+    rounds.take_in(campaign, 1)
+    people.answer(campaign, Answer("stop", "operator"))
+    told = facts(home, campaign.id)
+    assert (told["outcome"], told["rounds"], told["new"]) == ("stopped", 1, [2])
+
+
+def test_a_wave_is_run_by_one_process_at_a_time(tmp_path: Path, home: Home) -> None:
+    campaign = begin(declare(tmp_path, {"labels": NO_OWNER}), home)
+    plan(campaign, 1)
+    first = wave(campaign, 1)
+    next(first)
+    with pytest.raises(Busy, match="is being searched"):
+        list(wave(campaign, 1))
+    list(first)
+
+
+def test_other_ceilings_for_a_recorded_campaign_are_refused_and_not_ignored(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    begin(path, home, campaign="mine", overrides=Overrides(rounds=4))
+    assert begin(path, home, campaign="mine").ceilings.rounds == 4
+    with pytest.raises(Refused, match="other ceilings or another K"):
+        begin(path, home, campaign="mine", overrides=Overrides(rounds=5))
+
+
+def test_an_intake_done_again_does_not_undo_what_a_backfill_moved(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    late, early, middle = (
+        begin(path, home, campaign=name, as_of=AS_OF.replace(day=day))
+        for name, day in (("late", 20), ("early", 1), ("middle", 10))
+    )
+    plan(late, 1)
+    list(wave(late, 1))
+    files = [late.folder(1) / "labels.a1.parquet"]
+    with open_ledger(late.home.ledger) as ledger:
+        intake.take_in(ledger, "late", late.place(1), files)
+        fresh = intake.fresh_of(ledger)
+        intake.take_in(ledger, "early", early.place(1), files)
+        ledger.connection.execute("delete from sightings where campaign = 'late'")
+        intake.take_in(ledger, "late", late.place(1), files, fresh)
+        assert intake.take_in(ledger, "middle", middle.place(1), files).fresh == 0

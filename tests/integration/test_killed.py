@@ -11,7 +11,7 @@ import pytest
 from drysweep_pipeline.cli import main
 from tests.sweeps import NO_OWNER, declare, registry
 
-# Kills its own process, as a power cut would, when the named function is called for the nth time.
+# Kills its own process, as a power cut would, before the nth call of the named function, or after the -nth.
 KILLED = """
 import importlib, os, signal, sys
 from drysweep_pipeline.cli import main
@@ -27,7 +27,15 @@ def dies(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*args, **kwargs)
 
-setattr(target, name, dies)
+def dies_after(*args, **kwargs):
+    global calls
+    calls += 1
+    done = real(*args, **kwargs)
+    if calls == -count:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return done
+
+setattr(target, name, dies if count > 0 else dies_after)
 sys.exit(main(sys.argv[4:]))
 """
 POINTS = [
@@ -36,6 +44,8 @@ POINTS = [
     ("drysweep_pipeline.engine.journal", "write_landed", 2),
     ("drysweep_pipeline.ledger.lives", "record_verdicts", 1),
     ("drysweep_pipeline.engine.journal", "write_decision", 1),
+    ("drysweep_pipeline.engine.journal", "write_decision", -1),
+    ("drysweep_pipeline.engine.journal", "write_decision", -3),
     ("drysweep_pipeline.engine.standing", "publish_history", 2),
     ("drysweep_pipeline.engine.standing", "write_state", 2),
 ]
@@ -43,7 +53,7 @@ COMPARED = {
     "seen": "select * from seen order by all",
     "sightings": "select * from sightings order by all",
     "verdicts": "select fp, campaign, round, judge, verdict, reason from verdicts order by all",
-    "rounds": "select round, complete, fresh, quiet, repeat, outcome, reason, quiet_in_a_row from rounds order by round",
+    "rounds": "select round, complete, fresh, quiet, repeat, outcome, quiet_in_a_row from rounds order by round",
     "campaigns": "select campaign, outcome, rounds, quiet, repeats from campaigns",
     "events": "select name, round from events where name <> 'calls_lost' order by seq",
 }
