@@ -89,10 +89,12 @@ def _usage(error: Any, *, as_json: bool) -> int:
     if as_json:
         _write_json(error.format_message(), None, None, None, "drysweep --help")
     else:
+        from drysweep_pipeline.reports.text import safe_text
+
         shown, message = io.StringIO(), error.format_message()
         error.show(shown)
         # What was typed may hold line ends too; those that stay are the usage's own.
-        _complain(*shown.getvalue().replace(message, " ".join(message.splitlines())).rstrip("\n").split("\n"))
+        _complain(*shown.getvalue().replace(message, safe_text(message)).rstrip("\n").split("\n"))
     return 2
 
 

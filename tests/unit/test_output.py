@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from drysweep_pipeline.cli import main
-from drysweep_pipeline.cli.output import lines_of, program, put_table
+from drysweep_pipeline.cli.output import lines_of, note, program, progress, put, put_json, put_table
 from tests.sweeps import NO_OWNER, declare
 
 
@@ -38,6 +38,43 @@ def test_a_query_without_rows_shows_its_columns() -> None:
 def test_what_a_row_holds_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     put_table(["text"], [["\x1b[2J\nnew"], [None], [0]])
     assert capsys.readouterr().out == "text\n␛[2J␊new\n\n0\n"
+
+
+def test_no_line_can_steer_the_terminal_or_be_taken_for_two(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    put("\x1b[2Ja\nb")
+    note("\x1b]0;title\x07\nnew")
+    progress("\u202eround\r")
+    put_table(["\x1b[31mname\nname"], [["x"]])
+    captured = capsys.readouterr()
+    assert captured.out == "␛[2Ja␊b\n␛[31mname␊name\nx\n"
+    assert captured.err == "␛]0;title␇␊new\n<U+202E>round␍\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["campaigns", "\x1b[2J\nCONVERGED", "--home"],
+        ["campaigns", "--\x1b[2J\nCONVERGED", "--home"],
+        ["\x1b[2J\nCONVERGED", "--home"],
+    ],
+)
+def test_no_complaint_can_steer_the_terminal(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sweeps" / "small").mkdir(parents=True)
+    assert main([*arguments, str(tmp_path)]) == 2
+    complained = capsys.readouterr().err
+    assert "\x1b" not in complained
+    assert "\nCONVERGED" not in complained
+    assert "CONVERGED" in complained
+
+
+def test_json_keeps_texts_as_they_are_and_has_null_for_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    put_json({"a": float("nan"), "b": [float("inf"), 1.5, (float("-inf"),)], "c": "\x1b\n"})
+    assert capsys.readouterr().out == '{"a": null, "b": [null, 1.5, [null]], "c": "\\u001b\\n"}\n'
 
 
 @pytest.mark.parametrize(
