@@ -61,14 +61,47 @@ def _row(finding: Any, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _rulings(answers: pa.Table) -> list[Ruling]:
+    """Return what was said of each finding: one ruling a fingerprint, undecided where rows contradict each other."""
     missing = {"fp", "verdict"} - set(answers.column_names)
     if missing:
         raise FinderError(f"the judge's answer lacks the columns {', '.join(sorted(missing))}")
-    return [_ruling(row) for row in answers.to_pylist()]
+    said: dict[UUID, Ruling] = {}
+    for row in range(answers.num_rows):
+        fp = _fingerprint(_value(answers, "fp", row))
+        if fp is not None:
+            ruling = _ruling(fp, _value(answers, "verdict", row), _value(answers, "reason", row))
+            said[fp] = _joined(said.get(fp), ruling)
+    return list(said.values())
 
 
-def _ruling(row: dict[str, Any]) -> Ruling:
-    said = row["verdict"]
+def _value(answers: pa.Table, name: str, row: int) -> Any:
+    """Return a value of the first column of a name; None where there is none or Python cannot hold it."""
+    if name not in answers.column_names:
+        return None
+    try:
+        return answers.column(answers.column_names.index(name))[row].as_py()
+    except (ArithmeticError, ValueError, TypeError, pa.ArrowException):
+        return None
+
+
+def _fingerprint(value: Any) -> UUID | None:
+    try:
+        return UUID(str(value))
+    except ValueError:
+        return None
+
+
+def _ruling(fp: UUID, said: Any, reason: Any) -> Ruling:
     if said not in (Verdict.CONFIRMED, Verdict.REJECTED, Verdict.UNDECIDED):
-        raise FinderError(f"the judge said {said!r}", help="a verdict is confirmed, rejected or undecided")
-    return Ruling(UUID(str(row["fp"])), Verdict(said), row.get("reason"))
+        what = f"the judge said {said!r}; a verdict is confirmed, rejected or undecided"
+        return Ruling(fp, Verdict.UNDECIDED, what)
+    return Ruling(fp, Verdict(said), None if reason is None else str(reason))
+
+
+def _joined(earlier: Ruling | None, ruling: Ruling) -> Ruling:
+    """Return one ruling for two on one finding."""
+    if earlier is None or earlier.verdict is ruling.verdict:
+        return earlier or ruling
+    if Verdict.UNDECIDED in (earlier.verdict, ruling.verdict):
+        return earlier if earlier.verdict is Verdict.UNDECIDED else ruling
+    return Ruling(ruling.fp, Verdict.UNDECIDED, "the judge said both confirmed and rejected")

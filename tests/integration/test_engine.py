@@ -202,7 +202,7 @@ def test_a_ceiling_on_calls_leaves_findings_undecided_never_confirmed(tmp_path: 
     assert (told["confirmed"], told["undecided"]) == (1, 1)
 
 
-@pytest.mark.parametrize("judge", ["select nonsense", "select fp, 'maybe' as verdict from findings", "select 1 as fp"])
+@pytest.mark.parametrize("judge", ["select nonsense", "select fp from findings", "select 1 as fp"])
 def test_a_judge_that_fails_leaves_everything_undecided(tmp_path: Path, home: Home, judge: str) -> None:
     (tmp_path / "judge.sql").write_text(judge)
     path = declare(tmp_path, {"labels": NO_OWNER}, judge={"kind": "sql", "query": {"file": "judge.sql"}})
