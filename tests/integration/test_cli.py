@@ -230,3 +230,13 @@ def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: P
     assert b"Traceback" not in complained
     assert b"interrupted" in complained
     assert main(["status", "mine", "--json"]) == 0
+
+
+def test_a_query_whose_values_json_or_python_lacks_is_answered_or_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home")))
+    assert main(["sql", "select cast('nan' as double) as a, [cast('inf' as double), 1] as b", "--json"]) == 0
+    assert told(capsys)["rows"] == [[None, [None, 1.0]]]
+    assert main(["sql", "select timestamp 'infinity' as a", "--json"]) == 2
+    assert "cast it to varchar" in told(capsys)["help"]

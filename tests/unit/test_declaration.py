@@ -41,8 +41,12 @@ attributes:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "sql").mkdir()
-    (tmp_path / "labels.sql").write_text("select path as subject, 'k' as kind from files where path like $prefix || '%'")
-    (tmp_path / "sql/windows.sql").write_text("select path as subject, 'k' as kind from files order by hash(path || $seed)")
+    (tmp_path / "labels.sql").write_text(
+        "select path as subject, 'k' as kind from files where path like $prefix || '%'"
+    )
+    (tmp_path / "sql/windows.sql").write_text(
+        "select path as subject, 'k' as kind from files order by hash(path || $seed)"
+    )
     (tmp_path / "judge.sql").write_text("select fp, 'confirmed' as verdict from findings")
     (tmp_path / "empty.sql").write_text(" \n")
     return tmp_path
@@ -282,7 +286,9 @@ def test_a_sweep_that_varies_and_is_judged_has_no_warnings(folder: Path) -> None
 
 def test_a_strategy_that_never_varies_is_warned_of(folder: Path) -> None:
     (folder / "sql/windows.sql").write_text("select path as subject from files")
-    assert [text for text in warnings(read(folder)) if "Nothing varies in the strategy 'windows'" in text]
+    [found] = [text for text in warnings(read(folder)) if "Nothing varies" in text]
+    remedy = "give it two or more angles, or use $seed in its query."
+    assert found == f"Nothing varies in the strategy 'windows': {remedy}"
 
 
 def test_a_sweep_in_which_nothing_varies_is_warned_of_once(folder: Path) -> None:
