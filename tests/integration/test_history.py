@@ -119,7 +119,8 @@ class Sweeping:
             journal.mark_judged(ledger, campaign, round)
             quiet = complete and counts.fresh == 0
             calls = len(manifest.runs) + len(rulings)
-            decision = [0, quiet, False, calls, 10, 0.5, 1.5, None, outcome.value, reason, int(quiet), self.tick()]
+            used = [calls, 10, 0.5, 1.5]
+            decision = [complete, 0, quiet, False, *used, None, outcome.value, reason, int(quiet), self.tick()]
             journal.record_decision(ledger, campaign, round, decision)
             lost = [Event("finder_not_run", round, actor=name, reason="exit code 1") for name in manifest.not_run]
             journal.log(ledger, campaign, self.clock, lost)
