@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import unicodedata
+from collections.abc import Iterable
 from uuid import UUID
 
 VERSION = "fp1"
@@ -56,6 +57,15 @@ def of_identity(text: str) -> UUID:
 def label(identity_text: str) -> str:
     """Return the fingerprint values joined by ``/``, the name that people and scenarios use."""
     return "/".join(value if isinstance(value, str) else json.dumps(value) for value in json.loads(identity_text)[1:])
+
+
+def told_apart(labels: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a name for each (label, fingerprint): the label, with the fingerprint behind it where it is taken."""
+    names: dict[str, None] = {}
+    for text, fp in labels:
+        choices = (text, f"{text} ({fp[:8]})", f"{text} ({fp})")
+        names[next(name for name in choices if name not in names)] = None
+    return list(names)
 
 
 def _quoted(text: str) -> str:

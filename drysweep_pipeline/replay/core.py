@@ -108,7 +108,9 @@ class _Campaign:
 
     def told(self) -> Told:
         """Return what the campaign came to."""
-        mine = [found for fp, found in sorted(self.ledger.findings.items()) if fp in self.sighted]
+        named = sorted((found.label, str(fp)) for fp, found in self.ledger.findings.items() if fp in self.sighted)
+        mine = [self.ledger.findings[UUID(fp)] for _, fp in named]
+        names = fingerprint.told_apart(named)
         return Told(
             f"c{self.seq}",
             self.script.as_of,
@@ -116,7 +118,7 @@ class _Campaign:
             self.policy.k,
             self.new,
             [found.verdict for found in mine],
-            {found.label: status(found.verdict, found.state) for found in mine},
+            {name: status(found.verdict, found.state) for name, found in zip(names, mine, strict=True)},
             len(self.ledger.findings),
             self.events,
         )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drysweep_pipeline.fingerprint import told_apart
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
@@ -46,11 +47,8 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
 
 def _states(findings: list[Row]) -> dict[str, str]:
     """Return the status of each finding by its label, with the fingerprint behind a label that is another's already."""
-    states: dict[str, str] = {}
-    for row in findings:
-        names = (row["label"], f"{row['label']} ({row['fp'][:8]})", f"{row['label']} ({row['fp']})")
-        states[next(name for name in names if name not in states)] = row["status"]
-    return states
+    names = told_apart((row["label"], row["fp"]) for row in findings)
+    return {name: row["status"] for name, row in zip(names, findings, strict=True)}
 
 
 def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
