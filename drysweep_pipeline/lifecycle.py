@@ -22,8 +22,10 @@ class Act(StrEnum):
     DECLINE = "decline"
     ESCALATE = "escalate"
     CONFIRM = "confirm"
+    WITHDRAW = "withdraw"
     REOPEN = "reopen"
     EXPIRE = "expire"
+    LAPSE = "lapse"
 
 
 SETTLED = (State.CONTESTED, State.ACCEPTED_RISK)
@@ -40,6 +42,9 @@ TRANSITIONS: dict[tuple[State, Act], State] = {
     **{(State.ESCALATED, act): to for act, to in _PEOPLE.items() if act is not Act.ESCALATE},
     (State.FIXED, Act.REOPEN): State.REOPENED,
     (State.ACCEPTED_RISK, Act.EXPIRE): State.OPEN,
+    (State.ACCEPTED_RISK, Act.WITHDRAW): State.OPEN,
+    # What the risk was accepted for is no longer what it was.
+    (State.ACCEPTED_RISK, Act.LAPSE): State.OPEN,
 }
 LOGGED = {
     Act.FIX: "finding_fixed",
@@ -48,8 +53,16 @@ LOGGED = {
     Act.DECLINE: "finding_declined",
     Act.ESCALATE: "finding_escalated",
     Act.CONFIRM: "finding_confirmed",
+    Act.WITHDRAW: "risk_withdrawn",
+    Act.REOPEN: "finding_reopened",
+    Act.EXPIRE: "acceptance_expired",
+    Act.LAPSE: "acceptance_lapsed",
 }
-"""The event that each act of a person is logged as."""
+"""The event that each act is logged as."""
+BY_PEOPLE = (*_PEOPLE, Act.CONFIRM, Act.WITHDRAW)
+"""The acts that are somebody's to do; the others are what the rules do by themselves."""
+EVIDENCE = "evidence"
+"""Who fixed a finding that nobody fixed by name: what a later campaign did not see any more."""
 _POINTERS = (
     re.compile(r"\S+::\S+"),  # file::test
     re.compile(r"\S+:[0-9]+"),  # file:LINE
@@ -60,13 +73,15 @@ _POINTERS = (
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """One act on one finding, with what it must bring: a name, evidence, an expiry."""
+    """One act on one finding, with what it must bring: a name, evidence, an expiry, what a fix changed and where."""
 
     act: Act
     by: str | None = None
     evidence: str | None = None
     reason: str | None = None
     expires: date | None = None
+    revision: str | None = None
+    scope: str | None = None
 
 
 def points_at_something(evidence: str) -> bool:
@@ -88,7 +103,7 @@ def moved(verdict: Verdict, state: State, severity: Severity, deed: Deed) -> tup
 
 
 def _check(severity: Severity, deed: Deed) -> None:
-    if deed.act in (Act.CONTEST, Act.ACCEPT_RISK, Act.CONFIRM) and not (deed.by or "").strip():
+    if deed.act in (Act.CONTEST, Act.ACCEPT_RISK, Act.CONFIRM, Act.WITHDRAW) and not (deed.by or "").strip():
         raise Refused(f"{deed.act}: the name of a person is required", key=f"{deed.act}.by")
     if deed.act is Act.CONTEST and not points_at_something(deed.evidence or ""):
         raise Refused(

@@ -126,6 +126,8 @@ class Event:
     actor: str | None = None
     reason: str | None = None
     evidence: str | None = None
+    verified: bool | None = None
+    """Whether what the evidence points at was found in the material; None where nothing was to be looked up."""
 
 
 def status(verdict: Verdict, state: State) -> str:

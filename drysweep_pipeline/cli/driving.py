@@ -3,9 +3,9 @@
 from typing import Any
 
 from drysweep_pipeline.cli.output import exit_code, note, progress, put, put_json
-from drysweep_pipeline.engine import people
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.state import drop_lease, take_lease
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
@@ -22,7 +22,7 @@ def drive(home: Home, campaign: Campaign) -> None:
     take_lease(campaign.state_path, driver="cli")
     try:
         with open_ledger(campaign.home.ledger) as ledger:
-            people.repair(ledger, campaign)
+            repair(ledger, campaign)
         with in_process(campaign.declaration, home) as jobs:
             jobs.bury(campaign)
             while (due := standing(campaign).due) is not None:

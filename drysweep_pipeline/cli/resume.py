@@ -34,6 +34,7 @@ def resume(
     from drysweep_pipeline.engine import people
     from drysweep_pipeline.engine.campaign import load
     from drysweep_pipeline.engine.journal import standing
+    from drysweep_pipeline.engine.repair import repair
     from drysweep_pipeline.ledger import open_ledger
     from drysweep_pipeline.values import Outcome
 
@@ -41,7 +42,7 @@ def resume(
     loaded = load(place, *find_campaign(place, campaign))
     _say_what_is_frozen(loaded)
     with open_ledger(loaded.home.ledger) as ledger:
-        people.repair(ledger, loaded)
+        repair(ledger, loaded)
     widened = rounds is not None or calls is not None
     if widened or standing(loaded).outcome is not Outcome.RUNNING:
         people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))

@@ -186,6 +186,7 @@ class Convergence(Part):
     k: StrictInt = Field(default=2, json_schema_extra={"minimum": 2})
     blocking: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
     cover: Literal["none", "all_angles"] = "none"
+    suspected_churn: Literal["log", "ask"] = "log"
 
     @field_validator("k")
     @classmethod
@@ -250,6 +251,7 @@ class Sweep(Part):
     convergence: Convergence = Convergence()
     budget: Budget
     turns: Literal["auto", "manual"] = "auto"
+    fixed_by: Literal["person", "evidence"] = "person"
     schedule: Schedule | None = None
 
     @field_validator("strategies")

@@ -15,7 +15,7 @@ def repeats(campaign: Campaign, round: int) -> bool:
     strategies = {strategy.name: strategy for strategy in campaign.declaration.sweep.strategies}
     looks = planned.looks if planned else ()
     return all(
-        (entry.strategy, entry.angle_index) in earlier and not _by_seed(strategies[entry.strategy]) for entry in looks
+        (entry.strategy, entry.angle_index) in earlier and not by_chance(strategies[entry.strategy]) for entry in looks
     )
 
 
@@ -35,7 +35,8 @@ def _looks(plan: Plan) -> set[tuple[str, int]]:
     return {(entry.strategy, entry.angle_index) for entry in plan.looks}
 
 
-def _by_seed(strategy: Strategy) -> bool:
+def by_chance(strategy: Strategy) -> bool:
+    """Tell whether what a strategy finds depends on its seed or on the number of the round."""
     if not isinstance(strategy, SqlStrategy):
         return False
     try:

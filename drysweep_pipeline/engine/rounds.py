@@ -4,15 +4,13 @@ Order matters (R1, R6, R8): what was found is taken in before anybody judges it,
 results before anything is fixed. A step that was done returns what it did.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import UUID
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
-from drysweep_pipeline.engine import journal, judging, standing
+from drysweep_pipeline.engine import closings, journal, judging, moves, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.repeats import all_angles_used, repeats
 from drysweep_pipeline.engine.state import check_lease
@@ -22,7 +20,7 @@ from drysweep_pipeline.landing import Manifest
 from drysweep_pipeline.ledger import Ledger, intake, lives, open_ledger
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.lifecycle import SETTLED
-from drysweep_pipeline.values import Event, Rule, Severity, State
+from drysweep_pipeline.values import Event, Rule, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
         now = datetime.now(UTC) if landed is None else datetime.fromisoformat(landed.taken_at)
         with ledger.transaction():
             counts = intake.take_in(ledger, campaign.id, campaign.place(round), files, landed.fresh if landed else None)
-            reopened = _lives_moved(ledger, campaign, round, manifest, now, landed.reopened if landed else None)
+            reopened = moves.move(ledger, campaign, round, _reasons(manifest), now, landed.reopened if landed else None)
             complete = bool(manifest.runs) and not manifest.not_run
             ledger_journal.record_round(ledger, manifest, counts, len(reopened), complete, now)
             fresh = intake.fresh_of(ledger)
@@ -100,6 +98,7 @@ def decide(campaign: Campaign, round: int) -> Standing:
             raise RoundGap(campaign.id, round, journal.standing(campaign).due)
         if row.outcome is None:
             _decide(ledger, campaign, round, manifest, row)
+        closings.close(ledger, campaign)
         return standing.publish(ledger, campaign)
 
 
@@ -114,6 +113,7 @@ def recommit(ledger: Ledger, campaign: Campaign) -> None:
             mended = True
         round += 1
     if mended:
+        closings.close(ledger, campaign)
         standing.publish(ledger, campaign)
 
 
@@ -233,27 +233,6 @@ def _verified(campaign: Campaign, manifest: Manifest) -> tuple[Manifest, list[Pa
         except IntegrityError as error:
             runs.append(landing.spoiled(run, str(error)))
     return landing.with_runs(manifest, runs), files
-
-
-def _lives_moved(
-    ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, now: datetime, landed: Sequence[str] | None
-) -> list[str]:
-    """Expire accepted risks and reopen fixed findings that were sighted after their fix; log it all in order."""
-    place = campaign.place(round)
-    events = []
-    for fp in lives.expired_by(ledger, campaign.as_of):
-        lives.record_life(ledger, fp, State.OPEN, place)
-        events.append(Event("acceptance_expired", round, fp=str(fp)))
-    events += [Event("finder_not_run", round, actor=name, reason=why) for name, why in _reasons(manifest).items()]
-    # All rounds of a dry campaign read the snapshot that was taken before its first round.
-    snapshot_round = 0 if campaign.policy.rule is Rule.DRY else round
-    found = lives.sighted_after_fix(ledger, campaign.id, place, snapshot_round) if landed is None else landed
-    reopened = [UUID(str(fp)) for fp in found]
-    for fp in reopened:
-        lives.record_life(ledger, fp, State.REOPENED, place)
-        events.append(Event("finding_reopened", round, fp=str(fp)))
-    ledger_journal.log(ledger, campaign.id, now, events)
-    return [str(fp) for fp in reopened]
 
 
 def _reasons(manifest: Manifest) -> dict[str, str]:

@@ -33,7 +33,7 @@ _ROUNDS = """
     order by round
 """
 _EVENTS = """
-    select name, round, epoch_us("at") as "at", cast(fp as varchar) as fp, label, actor, reason, evidence
+    select name, round, epoch_us("at") as "at", cast(fp as varchar) as fp, label, actor, reason, evidence, verified
     from events
     where sweep = ? and campaign = ?
     order by seq

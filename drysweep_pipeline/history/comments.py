@@ -135,6 +135,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "actor": "the person or the strategy it came from",
             "reason": "why",
             "evidence": "what was pointed at",
+            "verified": "whether the material has what the evidence points at; null where nothing could be looked up",
         },
     ),
     "strategy_yield": (

@@ -49,6 +49,7 @@ def bring_up(file: Path) -> None:
 
 
 def _renew(connection: duckdb.DuckDBPyConnection, views: str, digest: str) -> None:
+    connection.execute(_text("additions"))
     connection.execute(views)
     for statement in statements(_Columns(connection)):
         connection.execute(statement)
@@ -58,7 +59,7 @@ def _renew(connection: duckdb.DuckDBPyConnection, views: str, digest: str) -> No
 
 @cache
 def _digest() -> str:
-    return hashlib.sha256(_views().encode()).hexdigest()
+    return hashlib.sha256((_text("additions") + _views()).encode()).hexdigest()
 
 
 class _Columns(dict[str, list[str]]):

@@ -93,13 +93,13 @@ _ADD_LATER = (
     """,
     """
     insert into history.published.lives by name
-    select $sweep as sweep, fp, state, as_of, seq, round, scope, expires, ord
+    select $sweep as sweep, fp, state, as_of, seq, round, scope, expires, ord, actor, revision, basis
     from lives
     where ord > (select coalesce(max(ord), 0) from history.published.lives where sweep = $sweep)
     """,
     """
     insert into history.published.events by name
-    select $sweep as sweep, seq, "at", name, campaign, round, fp, actor, reason, evidence
+    select $sweep as sweep, seq, "at", name, campaign, round, fp, actor, reason, evidence, verified
     from events
     where seq > (select coalesce(max(seq), 0) from history.published.events where sweep = $sweep)
     """,

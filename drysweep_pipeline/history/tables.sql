@@ -115,7 +115,10 @@ create table published.lives (
     round integer not null,
     scope varchar,
     expires date,
-    ord bigint not null
+    ord bigint not null,
+    actor varchar,
+    revision varchar,
+    basis varchar
 );
 
 create table published.events (
@@ -128,5 +131,6 @@ create table published.events (
     fp uuid,
     actor varchar,
     reason varchar,
-    evidence varchar
+    evidence varchar,
+    verified boolean
 );

@@ -60,6 +60,9 @@ select
     m.scope,
     m.expires,
     m.ord,
+    m.actor,
+    m.revision,
+    m.basis,
     coalesce(l."at", p.decided_at, m.as_of) as known_at
 from moves m
 left join logged l on l.sweep = m.sweep and l.fp = m.fp and l.nth = m.nth
@@ -242,7 +245,8 @@ select
     p.label,
     e.actor,
     e.reason,
-    e.evidence
+    e.evidence,
+    e.verified
 from published.events e
 left join published.payload p on p.sweep = e.sweep and p.fp = e.fp;
 

@@ -51,7 +51,7 @@ _ACTIONS = "select coalesce(max(number), 0) from actions where campaign = ?"
 _ADD_EVENT = """
     insert into events
     select (select coalesce(max(seq), 0) + 1 from events), cast(? as timestamptz), ?, ?, cast(? as integer),
-        cast(? as uuid), ?, ?, ?
+        cast(? as uuid), ?, ?, ?, ?
 """
 
 
@@ -193,7 +193,7 @@ def log(ledger: Ledger, campaign: str, at: datetime, events: Sequence[Event]) ->
     """Append events, in this order."""
     for event in events:
         values: list[object] = [at, event.name, campaign, event.round, _uuid(event.fp)]
-        ledger.connection.execute(_ADD_EVENT, [*values, event.actor, event.reason, event.evidence])
+        ledger.connection.execute(_ADD_EVENT, [*values, event.actor, event.reason, event.evidence, event.verified])
 
 
 def _uuid(text: str | None) -> UUID | None:

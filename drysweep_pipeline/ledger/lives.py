@@ -40,14 +40,38 @@ _REOPENED = """
     select life.fp
     from current_lives life
     semi join sightings seen on seen.fp = life.fp and seen.campaign = $campaign and seen.round = $round
-    where life.state = 'fixed' and (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
+    where
+        life.state = 'fixed'
+        and (
+            (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
+            -- Evidence that the campaign gave when it stopped, and that it refutes now that it goes on.
+            or (life.actor = 'evidence' and life.seq = $seq)
+        )
     order by life.fp
+"""
+_ACCEPTED = """
+    select life.fp, life.basis
+    from current_lives life
+    semi join sightings seen on seen.fp = life.fp and seen.campaign = $campaign and seen.round = $round
+    where
+        life.state = 'accepted_risk'
+        and life.basis is not null
+        and (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
+    order by life.fp
+"""
+_SIGHTED_IN = """
+    select campaign, max(round) as round
+    from sightings
+    join campaigns using (campaign)
+    where fp = ?
+    group by campaign, seq
+    order by campaign = ? desc, seq desc
 """
 _EXPIRED = "select fp from current_lives where state = 'accepted_risk' and expires < cast(? as date) order by fp"
 _ADD_LIFE = """
     insert into lives
     select ?, ?, cast(? as timestamptz), cast(? as integer), cast(? as integer), ?, cast(? as date),
-        (select coalesce(max(ord), 0) + 1 from lives)
+        (select coalesce(max(ord), 0) + 1 from lives), ?, ?, ?
 """
 _STANDING = """
     select coalesce(v.verdict, 'none'), coalesce(l.state, 'open')
@@ -82,6 +106,31 @@ class Pending:
     round: int
 
 
+@dataclass(frozen=True, slots=True)
+class Because:
+    """What made a finding move: who, what a fix touched and at which revision, until when and for what a risk holds.
+
+    ``basis`` names the configuration that a risk was accepted for, as ``file`` and SHA-256 in one text.
+    """
+
+    actor: str | None = None
+    scope: str | None = None
+    expires: date | None = None
+    revision: str | None = None
+    basis: str | None = None
+
+
+NO_REASON = Because()
+
+
+@dataclass(frozen=True, slots=True)
+class SightedIn:
+    """A campaign that sighted a finding, and its last round that did."""
+
+    campaign: str
+    round: int
+
+
 def to_judge(ledger: Ledger, campaign: str, round: int) -> list[Pending]:
     """Return the findings of a campaign, sighted in this round or still undecided, that have no verdict."""
     rows = ledger.connection.execute(_TO_JUDGE, {"campaign": campaign, "round": round}).fetchall()
@@ -113,24 +162,38 @@ def standing_of(ledger: Ledger, fp: UUID) -> tuple[Verdict, State]:
     return Verdict(verdict), State(state)
 
 
-def record_life(
-    ledger: Ledger, fp: UUID, state: State, at: Place, *, scope: str | None = None, expires: date | None = None
-) -> None:
-    """Append a finding's new state, with the place in the order where it took it."""
-    values: list[Any] = [fp, state.value, at.as_of, at.seq, at.round, scope, expires]
-    ledger.connection.execute(_ADD_LIFE, values)
+def record_life(ledger: Ledger, fp: UUID, state: State, at: Place, because: Because = NO_REASON) -> None:
+    """Append a finding's new state, with the place in the order where it took it and what made it."""
+    values: list[Any] = [fp, state.value, at.as_of, at.seq, at.round, because.scope, because.expires]
+    ledger.connection.execute(_ADD_LIFE, [*values, because.actor, because.revision, because.basis])
 
 
 def sighted_after_fix(ledger: Ledger, campaign: str, place: Place, snapshot_round: int) -> list[UUID]:
     """Return fixed findings that this round sighted on a snapshot taken after their fix (R10)."""
-    parameters = {
+    parameters = _sighted_at(campaign, place, snapshot_round)
+    return [row[0] for row in ledger.connection.execute(_REOPENED, parameters).fetchall()]
+
+
+def accepted_and_sighted(ledger: Ledger, campaign: str, place: Place, snapshot_round: int) -> list[tuple[UUID, str]]:
+    """Return (finding, what its risk was accepted for) of what this round sighted on material from after that."""
+    parameters = _sighted_at(campaign, place, snapshot_round)
+    return [(fp, basis) for fp, basis in ledger.connection.execute(_ACCEPTED, parameters).fetchall()]
+
+
+def sighted_in(ledger: Ledger, fp: UUID, campaign: str) -> list[SightedIn]:
+    """Return the campaigns that sighted a finding: the one asked about first, then the one recorded last."""
+    found = ledger.connection.execute(_SIGHTED_IN, [str(fp), campaign]).fetchall()
+    return [SightedIn(name, round) for name, round in found]
+
+
+def _sighted_at(campaign: str, place: Place, snapshot_round: int) -> dict[str, Any]:
+    return {
         "campaign": campaign,
         "round": place.round,
         "as_of": place.as_of,
         "seq": place.seq,
         "snapshot": snapshot_round,
     }
-    return [row[0] for row in ledger.connection.execute(_REOPENED, parameters).fetchall()]
 
 
 def expired_by(ledger: Ledger, as_of: datetime) -> list[UUID]:

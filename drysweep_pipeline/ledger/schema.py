@@ -59,7 +59,26 @@ def m002_actions(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("create table actions (campaign varchar not null, number integer not null)")
 
 
-MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (m001_tables, m002_actions)
+_FULLER_LIVES = """
+alter table events add column verified boolean;
+alter table lives add column actor varchar;
+alter table lives add column revision varchar;
+alter table lives add column basis varchar;
+create or replace view current_lives as
+select unnest(newest) from (select arg_max(life, ord) as newest from lives as life group by fp);
+"""
+
+
+def m003_fuller_lives(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remember who moved a finding, the revision of a fix, what a risk was accepted for, and whether evidence held."""
+    connection.execute(_FULLER_LIVES)
+
+
+MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (
+    m001_tables,
+    m002_actions,
+    m003_fuller_lives,
+)
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, file: str) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from drysweep_pipeline.engine import people, rounds
+from drysweep_pipeline.engine import deeds, people, rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
@@ -67,4 +67,5 @@ def _after(campaign: Campaign, action: Action) -> None:
     if said is not None:
         people.answer(campaign, said)
     if done is not None:
-        people.act(campaign, *done)
+        label, deed = done
+        deeds.act(campaign, [deeds.Asked(label, deed)])

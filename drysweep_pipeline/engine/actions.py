@@ -1,0 +1,89 @@
+"""What happened between rounds, as numbered files: answers to a campaign, deeds on findings, closings by evidence.
+
+An action is landed before it is committed, whole: several deeds of one action are all taken in or none is. It holds
+all that the ledger needs, so that taking it in again looks nothing up. What is allowed is for those to say who make it.
+"""
+
+from dataclasses import asdict
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+from drysweep_pipeline.convergence import Answer, event_of
+from drysweep_pipeline.engine import journal
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.judges import Ruling
+from drysweep_pipeline.ledger import Ledger, lives
+from drysweep_pipeline.ledger import journal as ledger_journal
+from drysweep_pipeline.ledger.lives import Because
+from drysweep_pipeline.lifecycle import LOGGED, Act, Deed, moved
+from drysweep_pipeline.values import Event, Severity
+
+
+def answered(said: Answer, after_round: int) -> dict[str, Any]:
+    """Return the action that a person's answer is."""
+    return {"action": "answer", "after_round": after_round, "at": _now(), "answer": asdict(said)}
+
+
+def done(deeds: list[dict[str, Any]], after_round: int) -> dict[str, Any]:
+    """Return the action that several deeds are, each as ``deed_of`` made it."""
+    return {"action": "deeds", "after_round": after_round, "at": _now(), "deeds": deeds}
+
+
+def deed_of(
+    fp: UUID, severity: Severity, deed: Deed, *, basis: str | None = None, verified: bool | None = None
+) -> dict[str, Any]:
+    """Return one deed on one finding as an action holds it."""
+    given = {**asdict(deed), "expires": deed.expires.isoformat() if deed.expires else None}
+    return {"fp": str(fp), "severity": severity.value, "basis": basis, "verified": verified, "deed": given}
+
+
+def land(ledger: Ledger, campaign: Campaign, action: dict[str, Any]) -> None:
+    """Land an action and take it in; a crash in between is mended by ``take_in_landed``."""
+    number = ledger_journal.actions_taken(ledger, campaign.id) + 1
+    with ledger.transaction():
+        _take_in(ledger, campaign, number, action)
+        journal.write_action(campaign, number, action)
+
+
+def take_in_landed(ledger: Ledger, campaign: Campaign) -> bool:
+    """Take landed actions in that a process did not live to commit, and tell whether there were any."""
+    landed = journal.read_actions(campaign)
+    taken = ledger_journal.actions_taken(ledger, campaign.id)
+    for number, action in enumerate(landed[taken:], start=taken + 1):
+        with ledger.transaction():
+            _take_in(ledger, campaign, number, action)
+    return len(landed) > taken
+
+
+def _take_in(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, Any]) -> None:
+    """Bring an action into the ledger, in the caller's transaction."""
+    at = datetime.fromisoformat(action["at"])
+    ledger_journal.record_action(ledger, campaign.id, number)
+    if action["action"] == "answer":
+        event = event_of(Answer(**action["answer"]), action["after_round"])
+        ledger_journal.log(ledger, campaign.id, at, [event])
+        return
+    for deed in action["deeds"]:
+        _do(ledger, campaign, action["after_round"], deed, at)
+
+
+def _do(ledger: Ledger, campaign: Campaign, round: int, done: dict[str, Any], at: datetime) -> None:
+    """Bring a deed into the ledger: verdict, state and event."""
+    given, fp = done["deed"], UUID(done["fp"])
+    expires = date.fromisoformat(given["expires"]) if given["expires"] else None
+    deed = Deed(**{**given, "act": Act(given["act"]), "expires": expires})
+    verdict, state = lives.standing_of(ledger, fp)
+    new_verdict, new_state = moved(verdict, state, Severity(done["severity"]), deed)
+    if new_verdict is not verdict:
+        said = (Ruling(fp, new_verdict, deed.reason), 0)
+        lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
+    if new_state is not state:
+        because = Because(deed.by, deed.scope, deed.expires, deed.revision, done["basis"])
+        lives.record_life(ledger, fp, new_state, campaign.place(round), because)
+    event = Event(LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence, done["verified"])
+    ledger_journal.log(ledger, campaign.id, at, [event])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

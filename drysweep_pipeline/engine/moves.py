@@ -1,0 +1,79 @@
+"""What a round's sightings do to the lives of findings: risks that ran out or lapse, fixes that did not hold.
+
+No finder undoes what a person settled: a risk lapses because the material is no longer what it was accepted for, and
+what the material is comes from the snapshot, never from what a finder says of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from drysweep_pipeline import sandbox
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.wave import read_plan, snapshot_of
+from drysweep_pipeline.ledger import Ledger, journal, lives
+from drysweep_pipeline.values import Event, Rule, State
+
+_SHA256 = "select any_value(sha256) from files where path = ?"
+
+
+def move(
+    ledger: Ledger,
+    campaign: Campaign,
+    round: int,
+    not_run: Mapping[str, str],
+    now: datetime,
+    landed: Sequence[str] | None,
+) -> list[str]:
+    """Move findings as the round asks for, log it all in order, and return those that are reopened.
+
+    ``not_run`` says why each strategy that did not run did not; ``landed`` are the reopened ones of a first intake.
+    """
+    events = [*_expire(ledger, campaign, round), *_lapse(ledger, campaign, round)]
+    events += [Event("finder_not_run", round, actor=name, reason=why) for name, why in not_run.items()]
+    reopened = [UUID(fp) for fp in landed] if landed is not None else _refuted(ledger, campaign, round)
+    for fp in reopened:
+        lives.record_life(ledger, fp, State.REOPENED, campaign.place(round))
+        events.append(Event("finding_reopened", round, fp=str(fp)))
+    journal.log(ledger, campaign.id, now, events)
+    return [str(fp) for fp in reopened]
+
+
+def snapshot_round(campaign: Campaign, round: int) -> int:
+    """Return the place of a round's snapshot: all rounds of a dry campaign read the one from before the first (R16)."""
+    return 0 if campaign.policy.rule is Rule.DRY else round
+
+
+def _refuted(ledger: Ledger, campaign: Campaign, round: int) -> list[UUID]:
+    return lives.sighted_after_fix(ledger, campaign.id, campaign.place(round), snapshot_round(campaign, round))
+
+
+def _expire(ledger: Ledger, campaign: Campaign, round: int) -> list[Event]:
+    expired = lives.expired_by(ledger, campaign.as_of)
+    for fp in expired:
+        lives.record_life(ledger, fp, State.OPEN, campaign.place(round))
+    return [Event("acceptance_expired", round, fp=str(fp)) for fp in expired]
+
+
+def _lapse(ledger: Ledger, campaign: Campaign, round: int) -> list[Event]:
+    """Open accepted risks that the round sighted where the file they were accepted for is another one now."""
+    place = campaign.place(round)
+    events = []
+    for fp, basis in lives.accepted_and_sighted(ledger, campaign.id, place, snapshot_round(campaign, round)):
+        path, _, was = basis.rpartition(" ")
+        now = _sha256(campaign, round, path)
+        if now != was:
+            lives.record_life(ledger, fp, State.OPEN, place)
+            reason = f"{path} is no longer what the risk was accepted for"
+            events.append(Event("acceptance_lapsed", round, fp=str(fp), reason=reason, evidence=f"{path} {now}"))
+    return events
+
+
+def _sha256(campaign: Campaign, round: int, path: str) -> str | None:
+    planned = read_plan(campaign, round)
+    snapshot = snapshot_of(campaign, planned.snapshot) if planned is not None else None
+    if snapshot is None:
+        return None
+    with sandbox.locked(snapshot.database) as connection:
+        found: list[tuple[str | None]] = connection.execute(_SHA256, [path]).fetchall()
+    return found[0][0]

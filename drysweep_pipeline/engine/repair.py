@@ -1,0 +1,15 @@
+"""Taking into the ledger what was landed of a campaign when a process died before its commit.
+
+Landing is the truth; nothing is landed here.
+"""
+
+from drysweep_pipeline.engine import actions, rounds, standing
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.ledger import Ledger
+
+
+def repair(ledger: Ledger, campaign: Campaign) -> None:
+    """Take in the decision of a campaign's last round, and what people did last, where that was landed only."""
+    rounds.recommit(ledger, campaign)
+    if actions.take_in_landed(ledger, campaign):
+        standing.publish(ledger, campaign)

@@ -1,0 +1,5 @@
+-- Columns that tables published by an older drysweep lack.
+alter table published.lives add column if not exists actor varchar;
+alter table published.lives add column if not exists revision varchar;
+alter table published.lives add column if not exists basis varchar;
+alter table published.events add column if not exists verified boolean;
