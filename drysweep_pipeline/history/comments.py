@@ -36,6 +36,9 @@ _FINDING = {
     "evidence": "what the strategy offered as proof",
     "attributes": "everything else that was reported, as a JSON object",
     "expires": "the last day of an accepted risk",
+    "fixed_revision": "the revision that a fixed finding was fixed in, where somebody said",
+    "state_by": "who moved it to its state; null where nobody did",
+    "state_reason": "why, as it was given",
     "first_campaign": "the campaign of the earliest sighting, in the order (as_of, seq, round)",
     "first_round": "the round of the earliest sighting",
     "first_as_of": "the as_of of the earliest sighting",
@@ -44,6 +47,10 @@ _FINDING = {
     "last_as_of": "the as_of of the latest sighting",
     "sightings": "how often it was sighted, once a strategy and round",
     "strategies": "the strategies that sighted it, by name",
+    "not_observed": (
+        "how many campaigns with a decided round came later in the order (as_of, seq) than its latest sighting: an "
+        "observation, not a state"
+    ),
     "outcome": "the outcome of the campaign that sighted it last",
 }
 VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {

@@ -1,9 +1,18 @@
 -- Where every finding stands, from the sightings, verdicts and lives that three conditions let through.
 -- Places come by number, since comparing one integer is cheaper than comparing (as_of, seq, round).
 with places as (
-    select *
+    select
+        *,
+        -- Every place here is a decided round, so a campaign without one is not counted.
+        dense_rank() over (partition by sweep order by as_of, seq) as nth_campaign
     from published.places
     where $sighting
+), newest as (
+    select
+        sweep,
+        max(nth_campaign) as nth_campaign
+    from places
+    group by sweep
 ), by_strategy as (
     select
         s.sweep,
@@ -37,7 +46,16 @@ with places as (
     select
         sweep,
         fp,
-        arg_max({'state': state, 'expires': expires}, ord) as life
+        arg_max(
+            {
+                'state': state,
+                'expires': expires,
+                'by': coalesce(actor, logged_by),
+                'reason': reason,
+                'revision': case when state = 'fixed' then revision end
+            },
+            ord
+        ) as life
     from published.known_lives
     where $life
     group by sweep, fp
@@ -64,6 +82,9 @@ select
     payload.evidence,
     payload.attributes,
     lived.life.expires as expires,
+    lived.life.revision as fixed_revision,
+    lived.life.by as state_by,
+    lived.life.reason as state_reason,
     first.campaign as first_campaign,
     first.round as first_round,
     first.as_of as first_as_of,
@@ -72,10 +93,12 @@ select
     last.as_of as last_as_of,
     sighted.sightings,
     sighted.strategies,
+    cast(newest.nth_campaign - last.nth_campaign as integer) as not_observed,
     last.outcome
 from sighted
-join published.places first on first.sweep = sighted.sweep and first.place = sighted.first_place
-join published.places last on last.sweep = sighted.sweep and last.place = sighted.last_place
+join newest on newest.sweep = sighted.sweep
+join places first on first.sweep = sighted.sweep and first.place = sighted.first_place
+join places last on last.sweep = sighted.sweep and last.place = sighted.last_place
 left join published.payload payload on payload.sweep = sighted.sweep and payload.fp = sighted.fp
 left join judged on judged.sweep = sighted.sweep and judged.fp = sighted.fp
 left join lived on lived.sweep = sighted.sweep and lived.fp = sighted.fp

@@ -45,7 +45,12 @@ with moves as (
     select
         sweep,
         fp,
+        name,
         "at",
+        actor,
+        reason,
+        evidence,
+        verified,
         row_number() over (partition by sweep, fp order by seq) as nth
     from published.events
     where fp is not null and regexp_full_match(name, '(finding|risk|acceptance)_.*') and name <> 'finding_confirmed'
@@ -63,6 +68,11 @@ select
     m.actor,
     m.revision,
     m.basis,
+    l.name as event,
+    l.actor as logged_by,
+    l.reason,
+    l.evidence,
+    l.verified,
     coalesce(l."at", p.decided_at, m.as_of) as known_at
 from moves m
 left join logged l on l.sweep = m.sweep and l.fp = m.fp and l.nth = m.nth
