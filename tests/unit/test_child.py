@@ -1,0 +1,273 @@
+"""Real children that misbehave: whatever they do, they end in time, what they said is known, and nothing is left."""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from drysweep_pipeline import child as children
+from drysweep_pipeline.child import Child, Children, Program, environment, lines
+from drysweep_pipeline.errors import FinderError
+
+SOON = 5.0
+
+
+def program(folder: Path, code: str, **caps: int) -> Program:
+    return Program((sys.executable, "-c", code), folder, environment(folder, (), {}), **caps)
+
+
+def shell(folder: Path, script: str) -> Program:
+    return Program(("/bin/sh", "-c", script), folder, environment(folder, (), {}))
+
+
+def said(asked: Program, given: bytes = b"", seconds: float = 30) -> list[bytes]:
+    with Child(asked) as child:
+        return list(lines(child, given, seconds))
+
+
+@contextmanager
+def quickly(seconds: float = SOON) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < seconds
+
+
+def left_of(marker: str) -> list[int]:
+    """Return the processes whose command line holds a text, zombies not counted."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if marker in " ".join(process.info["cmdline"] or ()) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
+
+
+def test_a_child_is_given_its_input_and_its_lines_are_read(tmp_path: Path) -> None:
+    echo = program(tmp_path, "import sys; print(sys.stdin.read().upper()); print('end', end='')")
+    assert said(echo, b"text") == [b"TEXT", b"end"]
+
+
+def test_a_large_input_and_a_large_output_pass_each_other(tmp_path: Path) -> None:
+    given = b"".join(b"%d\n" % number for number in range(400_000))
+    assert said(shell(tmp_path, "cat"), given) == given.splitlines()
+
+
+def test_a_child_that_reads_nothing_is_as_good_as_another(tmp_path: Path) -> None:
+    assert said(shell(tmp_path, "echo yes"), b"x" * 10_000_000) == [b"yes"]
+
+
+def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path) -> None:
+    argv = (sys.executable, "-c", "import sys, json; print(json.dumps(sys.argv[1:]))", "$HOME; *", "", "a b")
+    [line] = said(Program(argv, tmp_path, environment(tmp_path, (), {})))
+    assert json.loads(line) == ["$HOME; *", "", "a b"]
+
+
+def test_a_child_knows_what_it_was_told_and_nothing_else_of_our_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    for name in ("SECRET", "DRYSWEEP_HOME", "DAGSTER_HOME", "PYTHONPATH", "WANTED"):
+        monkeypatch.setenv(name, "of ours")
+    given = environment(tmp_path, ["WANTED", "NOT_SET"], {"DRYSWEEP_ROUND": "3"})
+    asked = Program(
+        (sys.executable, "-I", "-c", "import os, json; print(json.dumps(dict(os.environ)))"), tmp_path, given
+    )
+    [line] = said(asked)
+    known = {name: value for name, value in json.loads(line).items() if not name.startswith("LC_")}
+    known.pop("TZ", None)
+    known.pop("LANGUAGE", None)
+    scratch = str(tmp_path)
+    assert known.pop("PATH") == os.environ["PATH"]
+    assert known == {"LANG": "C.UTF-8", "HOME": scratch, "TMPDIR": scratch, "WANTED": "of ours", "DRYSWEEP_ROUND": "3"}
+
+
+def test_a_child_inherits_no_file_that_we_have_open_and_no_ignored_signal(tmp_path: Path) -> None:
+    with (tmp_path / "open").open("w") as held:
+        os.set_inheritable(held.fileno(), True)
+        out = b"\n".join(said(shell(tmp_path, "ls /proc/self/fd; grep SigIgn /proc/self/status"))).decode()
+    handles, ignored = out.split("SigIgn:")
+    assert set(handles.split()) <= {"0", "1", "2", "3"}, "three of its own, and the folder it lists"
+    assert int(ignored.strip(), 16) & (1 << (signal.SIGPIPE - 1)) == 0
+
+
+def test_a_child_that_sleeps_is_ended_at_its_deadline(tmp_path: Path) -> None:
+    with quickly(), pytest.raises(FinderError, match=r"timeout: still running after 0.3 s") as raised:
+        said(shell(tmp_path, "sleep 61.01"), seconds=0.3)
+    assert raised.value.status == "timeout"
+    assert left_of("sleep 61.01") == []
+
+
+def test_a_child_that_ignores_being_told_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "GRACE_SECONDS", 0.2)
+    deaf = program(
+        tmp_path, "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(61.02)"
+    )
+    with quickly(), Child(deaf) as child:
+        assert child.line(time.monotonic() + SOON, SOON) == b"deaf"
+        child.close(0.2)
+    assert left_of("61.02") == []
+
+
+def test_a_child_that_is_told_to_end_may_clean_up(tmp_path: Path) -> None:
+    script = "trap 'echo gone > cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    with Child(shell(tmp_path, script)) as child:
+        assert child.line(time.monotonic() + SOON, SOON) == b"ready"
+    assert (tmp_path / "cleaned").read_text() == "gone\n"
+
+
+def test_a_grandchild_that_holds_the_output_open_is_not_waited_for_and_does_not_stay(tmp_path: Path) -> None:
+    with quickly():
+        assert said(shell(tmp_path, "sleep 61.03 & echo answer")) == [b"answer"]
+    assert left_of("sleep 61.03") == []
+
+
+def test_a_grandchild_that_prints_for_ever_cannot_hold_us_up(tmp_path: Path) -> None:
+    script = "(while :; do echo noise 61.04; sleep 0.01; done) & echo answer"
+    with quickly():
+        out = said(shell(tmp_path, script))
+    assert b"answer" in out
+    assert left_of("noise 61.04") == []
+
+
+def test_a_grandchild_that_left_the_session_cannot_hold_us_up_either(tmp_path: Path) -> None:
+    code = "import os, time\nif os.fork() == 0:\n os.setsid(); time.sleep(3)\nelse:\n print('answer')"
+    with quickly(2.5):
+        assert said(program(tmp_path, code)) == [b"answer"]
+
+
+def test_children_of_a_child_that_hangs_end_with_it(tmp_path: Path) -> None:
+    with quickly(), pytest.raises(FinderError, match="timeout"):
+        said(shell(tmp_path, "sleep 61.05 & sleep 61.05 & wait"), seconds=0.3)
+    assert left_of("sleep 61.05") == []
+
+
+def test_a_child_that_prints_without_end_is_cut_short(tmp_path: Path) -> None:
+    endless = program(tmp_path, "while True: print('x' * 1000)", max_bytes=100_000)
+    with quickly(), pytest.raises(FinderError, match="truncated: more than 100000 bytes") as raised:
+        said(endless)
+    assert raised.value.status == "truncated"
+
+
+def test_a_line_without_end_is_cut_short(tmp_path: Path) -> None:
+    endless = program(tmp_path, "while True: print('x' * 1000, end='')", max_line_bytes=50_000)
+    with quickly(), pytest.raises(FinderError, match="truncated: a line of more than 50000 bytes"):
+        said(endless)
+
+
+def test_a_child_that_complains_without_end_costs_no_memory_and_is_quoted_by_its_end(tmp_path: Path) -> None:
+    code = "import sys\nfor n in range(30_000): print('noise', n, file=sys.stderr)\nsys.exit('it broke')"
+    with pytest.raises(FinderError, match=r"exited with 1: .*it broke") as raised:
+        said(program(tmp_path, code))
+    assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo half; exit 3", "exited with 3"),
+        ("echo why >&2; exit 3", "exited with 3: why"),
+        ("kill -SEGV $$", "died of SIGSEGV"),
+        ("kill -KILL $$", "died of SIGKILL"),
+        ("kill -40 $$", "died of signal 40"),
+    ],
+)
+def test_how_a_child_ended_is_told_after_its_lines(tmp_path: Path, script: str, reason: str) -> None:
+    with pytest.raises(FinderError, match=reason) as raised:
+        said(shell(tmp_path, script))
+    assert raised.value.status == "failed"
+
+
+def test_output_that_is_no_text_is_passed_on_as_it_is(tmp_path: Path) -> None:
+    assert said(program(tmp_path, "import os; os.write(1, b'\\xff\\x00\\n')")) == [b"\xff\x00"]
+
+
+def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    (tmp_path / "binary").write_bytes(b"\x7fELF nonsense")
+    (tmp_path / "binary").chmod(0o700)
+    known = environment(tmp_path, (), {})
+    for name, why in [
+        ("no-such-program", "No such file"),
+        ("./text", "Permission denied"),
+        ("./binary", "Exec format"),
+    ]:
+        with pytest.raises(FinderError, match=f"{name} cannot be started: {why}"):
+            said(Program((name,), tmp_path, known))
+    with pytest.raises(FinderError, match="cannot be started"):
+        said(Program(("true",), tmp_path / "nowhere", known))
+    with pytest.raises(FinderError, match="cannot be started"):
+        said(Program(("true", "a\0b"), tmp_path, known))
+
+
+def test_one_who_is_asked_again_and_again_answers_line_by_line(tmp_path: Path) -> None:
+    code = "import sys\nfor line in sys.stdin: print(int(line) * 2, flush=True)"
+    with Child(program(tmp_path, code)) as child:
+        for number in (1, 21, 4):
+            child.send(b"%d\n" % number)
+            assert child.line(time.monotonic() + SOON, SOON) == b"%d" % (2 * number)
+        child.leave()
+
+
+def test_an_interruption_kills_the_child_at_once(tmp_path: Path) -> None:
+    deaf = shell(tmp_path, "trap '' TERM; echo deaf; sleep 61.06")
+    interrupted = threading.Timer(0.5, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+    interrupted.start()
+    with quickly(1.5), pytest.raises(KeyboardInterrupt):
+        said(deaf)
+    assert left_of("sleep 61.06") == []
+
+
+def test_leaving_children_kills_all_that_still_run_and_starts_no_more(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    def wait(group: Children) -> None:
+        try:
+            with group.started(shell(tmp_path, "trap '' TERM; echo up; sleep 61.07")) as child:
+                list(lines(child, b"", 60))
+        except FinderError as error:
+            ended.append(str(error))
+
+    with quickly():
+        with Children() as group:
+            threads = [threading.Thread(target=wait, args=(group,)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.5)
+        for thread in threads:
+            thread.join()
+    assert ended == ["died of SIGKILL"] * 3
+    assert left_of("sleep 61.07") == []
+    with pytest.raises(FinderError, match="interrupted"), group.started(shell(tmp_path, "true")):
+        pass
+
+
+def test_a_child_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    code = f"""
+import os, sys, time
+from pathlib import Path
+from drysweep_pipeline.child import Child, Program
+sleeps = "import time; print('up', flush=True); time.sleep(61.08)"
+child = Child(Program((sys.executable, "-c", sleeps), Path({str(tmp_path)!r}), {{}}))
+child.line(time.monotonic() + 30, 30)
+os.kill(os.getpid(), 9)
+"""
+    with pytest.raises(FinderError, match="died of SIGKILL"):
+        said(Program((sys.executable, "-c", code), Path.cwd(), {**environment(tmp_path, (), {}), "PYTHONPATH": "."}))
+    until = time.monotonic() + SOON
+    while left_of("61.08") and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left_of("61.08") == []
+
+
+def test_many_children_leave_no_file_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(10):
+        said(shell(tmp_path, "echo x"))
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
