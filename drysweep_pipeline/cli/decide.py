@@ -1,6 +1,8 @@
 """``drysweep go``, ``stop`` and ``decide``: what a person says to a campaign."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,6 +17,10 @@ from drysweep_pipeline.cli.options import (
     person,
 )
 from drysweep_pipeline.errors import Refused
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.engine.campaign import Campaign
+    from drysweep_pipeline.home import Home
 
 Choice = Literal["accept", "continue", "redraft", "go", "stop"]
 
@@ -31,6 +37,8 @@ def decide(
     """Answer a campaign that waits for a decision."""
     if choice not in ("accept", "continue", "redraft"):
         raise Refused(f"decide: {choice!r} is no answer", key="decide", help="accept, continue N or redraft")
+    if rounds is not None and choice != "continue":
+        raise Refused(f"decide: {choice} takes no number", key="decide", help=f"`continue {rounds}`, or no number")
     return _answer(campaign, "continue" if choice == "continue" else _plain(choice), rounds, by, reason, home, json)
 
 
@@ -70,17 +78,32 @@ def _answer(
     json: bool,
 ) -> int:
     """Record the answer, go on where the command line drives the campaign, and show where it stands."""
-    from drysweep_pipeline.cli.driving import drive, show
+    from drysweep_pipeline.cli.driving import go_on, show
     from drysweep_pipeline.convergence import Answer
     from drysweep_pipeline.engine import people
     from drysweep_pipeline.engine.campaign import load
-    from drysweep_pipeline.engine.state import read_state
 
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
-    standing = people.answer(loaded, Answer(kind, person(by), reason, rounds))
-    state = read_state(loaded.state_path)
-    if standing.due is not None and state is not None and state.driver == "cli":
-        drive(place, loaded)
+    with saying_what_it_waits_for(place, loaded):
+        people.answer(loaded, Answer(kind, person(by), reason, rounds))
+    go_on(place, loaded)
     show(place, loaded, as_json=json)
     return 0
+
+
+@contextmanager
+def saying_what_it_waits_for(home: "Home", campaign: "Campaign") -> Iterator[None]:
+    """Let a refusal that knows no help say what the campaign waits for instead."""
+    from drysweep_pipeline.reports.beside import home_option, stand
+    from drysweep_pipeline.reports.waiting import waits_for
+
+    try:
+        yield
+    except Refused as error:
+        if error.help is None:
+            option = home_option(home)
+            waiting = waits_for(stand(home, campaign.home.name, campaign.id, {}), option)
+            status = f"`drysweep status {campaign.home.name}/{campaign.id}{option}` says where it stands"
+            error.help = f"{waiting.sentence}: `{waiting.choices[0].command}`" if waiting else status
+        raise

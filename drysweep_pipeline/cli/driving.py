@@ -6,9 +6,11 @@ from drysweep_pipeline.cli.output import exit_code, note, progress, put, put_jso
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.repair import repair
-from drysweep_pipeline.engine.state import drop_lease, take_lease
+from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state, take_lease
+from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
+from drysweep_pipeline.reports.beside import behind, home_option
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import safe_text
 
@@ -17,20 +19,72 @@ FINDINGS = 6
 
 def drive(home: Home, campaign: Campaign) -> None:
     """Run the rounds of a campaign in this process until none is due, then write its report."""
+    _say_what_it_overtakes(campaign)
+    while True:
+        take_lease(campaign.state_path, driver="cli")
+        try:
+            _to_where_it_stops(home, campaign)
+        finally:
+            drop_lease(campaign.state_path)
+        state = read_state(campaign.state_path)
+        # An answer given while the report was written found this process at work and left it to go on.
+        if state is None or state.driver != "cli" or standing(campaign).due is None:
+            return
+
+
+def _to_where_it_stops(home: Home, campaign: Campaign) -> None:
     from drysweep_pipeline.orchestration.inprocess import in_process
 
-    take_lease(campaign.state_path, driver="cli")
-    try:
-        with open_ledger(campaign.home.ledger) as ledger:
-            repair(ledger, campaign)
-        with in_process(campaign.declaration, home) as jobs:
-            jobs.bury(campaign)
-            while (due := standing(campaign).due) is not None:
-                progress(f"{campaign.home.name}/{campaign.id}: round {due} ...")
+    with open_ledger(campaign.home.ledger) as ledger:
+        repair(ledger, campaign)
+    with in_process(campaign.declaration, home) as jobs:
+        jobs.bury(campaign)
+        while (due := standing(campaign).due) is not None:
+            progress(f"{campaign.home.name}/{campaign.id}: round {due} ...")
+            try:
                 jobs.round(campaign, due)
-            jobs.report(campaign)
-    finally:
-        drop_lease(campaign.state_path)
+            except RoundGap:
+                # Somebody stopped it while the round was under way.
+                if standing(campaign).due is not None:
+                    raise
+        jobs.report(campaign)
+
+
+def go_on(home: Home, campaign: Campaign) -> None:
+    """Go on with a campaign that was answered, or say who does: a living process, or the daemon where it drives."""
+    state = read_state(campaign.state_path)
+    if state is None:
+        return
+    lease = state.lease
+    if state.driver == "sensor":
+        if state.next is not None:
+            note(by_the_sensor(home, state))
+    elif lease is not None and lease.alive and not lease.same_process(Lease.mine()):
+        does = "goes on" if state.next is not None else "ends"
+        note(f"process {lease.pid} on {lease.host} works on it and {does}")
+    else:
+        drive(home, campaign)
+
+
+def by_the_sensor(home: Home, state: State) -> str:
+    """Say who goes on with a campaign that the sensor drives, and what helps where nobody would."""
+    from drysweep_pipeline.orchestration.daemon import looks_at_sensors
+
+    if before := behind(home, state.sweep, state.campaign):
+        return f"the sensor drives it: the daemon starts it once {', '.join(before)} has ended"
+    instead = f"`drysweep resume {state.sweep}/{state.campaign}{home_option(home)}` goes on here"
+    running = looks_at_sensors(home)
+    if running is None:
+        return f"the sensor drives it: the daemon goes on with round {state.next} where one runs; {instead}"
+    if not running:
+        return f"the sensor drives it and no daemon runs: start `dagster-daemon run`, or {instead}"
+    return f"the sensor drives it: the daemon goes on with round {state.next}"
+
+
+def _say_what_it_overtakes(campaign: Campaign) -> None:
+    before = behind(campaign.home.home, campaign.home.name, campaign.id)
+    if before:
+        note(f"{campaign.home.name}/{campaign.id} was queued; it starts now and overtakes {', '.join(before)}")
 
 
 def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None = None) -> int:
@@ -49,8 +103,15 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(line)
     if facts["report"]:
         put(f"report: {facts['report']}")
+    for line in _waiting(facts["waits_for"]):
+        put(line)
     put(facts["verdict"])
     return code
+
+
+def _waiting(waiting: dict[str, Any] | None) -> list[str]:
+    """Return what is waited for and the commands that may be given, as they can be pasted."""
+    return [f"{waiting['sentence']}:", *(f"  {command}" for command in waiting["commands"])] if waiting else []
 
 
 def _failures(facts: dict[str, Any]) -> list[str]:

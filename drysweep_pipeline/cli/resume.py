@@ -14,6 +14,7 @@ from drysweep_pipeline.cli.options import (
     home_of,
     person,
 )
+from drysweep_pipeline.errors import Refused
 
 if TYPE_CHECKING:
     from drysweep_pipeline.engine.campaign import Campaign
@@ -29,25 +30,37 @@ def resume(
     json: JsonOption = False,
 ) -> int:
     """Go on with a campaign that stopped or ran into a ceiling."""
+    from drysweep_pipeline.cli.decide import saying_what_it_waits_for
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.convergence import Answer
     from drysweep_pipeline.engine import people
     from drysweep_pipeline.engine.campaign import load
     from drysweep_pipeline.engine.journal import standing
     from drysweep_pipeline.engine.repair import repair
+    from drysweep_pipeline.engine.state import check_lease
     from drysweep_pipeline.ledger import open_ledger
     from drysweep_pipeline.values import Outcome
 
+    _check_wider(rounds, calls)
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
+    check_lease(loaded.state_path)
     _say_what_is_frozen(loaded)
     with open_ledger(loaded.home.ledger) as ledger:
         repair(ledger, loaded)
     widened = rounds is not None or calls is not None
     if widened or standing(loaded).outcome is not Outcome.RUNNING:
-        people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))
+        with saying_what_it_waits_for(place, loaded):
+            people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))
     drive(place, loaded)
     return show(place, loaded, as_json=json)
+
+
+def _check_wider(rounds: int | None, calls: int | None) -> None:
+    """Raise ``Refused`` where a ceiling is asked for under which nothing could run."""
+    for option, ceiling in (("--rounds", rounds), ("--calls", calls)):
+        if ceiling is not None and ceiling < 1:
+            raise Refused(f"resume: {ceiling} is no ceiling", key=option, help="1 or more, and more than was spent")
 
 
 def _say_what_is_frozen(campaign: "Campaign") -> None:

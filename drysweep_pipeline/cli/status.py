@@ -5,7 +5,7 @@ from drysweep_pipeline.cli.options import CampaignArgument, HomeOption, JsonOpti
 
 def status(campaign: CampaignArgument, home: HomeOption = None, json: JsonOption = False) -> int:
     """Show where a campaign stands, why, and what it waits for."""
-    from drysweep_pipeline.cli.driving import show
+    from drysweep_pipeline.cli.driving import by_the_sensor, show
     from drysweep_pipeline.cli.output import put
     from drysweep_pipeline.engine.campaign import load
     from drysweep_pipeline.engine.state import read_state
@@ -17,5 +17,7 @@ def status(campaign: CampaignArgument, home: HomeOption = None, json: JsonOption
         working = f", process {state.lease.pid} works on it" if state.lease and state.lease.alive else ""
         due = f"round {state.next} is due" if state.next is not None else "no round is due"
         put(f"{state.outcome}: {due}, driven by {state.driver}{working}")
+        if state.driver == "sensor" and state.next is not None:
+            put(by_the_sensor(place, state))
     show(place, loaded, as_json=json)
     return 0

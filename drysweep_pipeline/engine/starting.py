@@ -1,6 +1,7 @@
 """Starting a campaign: its id, its place in the order, its frozen declaration, recorded once."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from drysweep_pipeline.declaration import Declaration
@@ -8,7 +9,7 @@ from drysweep_pipeline.declaration.model import ScriptedMaterial
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import standing
 from drysweep_pipeline.engine.campaign import FILE, NO_OVERRIDES, Campaign, Overrides, as_json, load, recorded
-from drysweep_pipeline.engine.state import Driver, State, read_state, write_state
+from drysweep_pipeline.engine.state import Driver, State, read_state, read_states, write_state
 from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.home import Home, SweepHome
 from drysweep_pipeline.ledger import Ledger, journal, open_ledger
@@ -32,9 +33,11 @@ def start(
     campaign: str | None = None,
     overrides: Overrides = NO_OVERRIDES,
     now: datetime | None = None,
+    queued: bool = False,
 ) -> Campaign:
     """Record a campaign and return it; one that is recorded already under the same declaration is returned as it is.
 
+    A ``queued`` one takes its place in the order now, and starts when those recorded before it have ended.
     Raises ``DeclarationError`` for a bad id or bad overrides, ``MaterialError``
     where the material is out of reach, ``Refused`` where the declaration changed meanwhile.
     """
@@ -52,8 +55,20 @@ def start(
             _same_identity(sweep_home, declaration)
             _reach_material(declaration, as_of)
             recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
-        _record(ledger, recorded, driver)
+        _record(ledger, recorded, driver, queued)
     return recorded
+
+
+def released(campaign: Campaign) -> Campaign:
+    """Return a queued campaign that starts now, with its angles going on where those before it stopped meanwhile."""
+    state = read_state(campaign.state_path)
+    if state is None or not state.queued or campaign.folder(1).exists():
+        return campaign
+    earlier = read_states(campaign.home.root / "state")
+    offset = max(campaign.offset, sum(each.rounds for each in earlier if each.seq < campaign.seq))
+    moved = replace(campaign, offset=offset)
+    write_json(campaign.home.landing(campaign.id) / FILE, as_json(moved))
+    return moved
 
 
 def _check(declaration: Declaration, overrides: Overrides) -> None:
@@ -127,7 +142,7 @@ def _rounds_taken(home: SweepHome, campaign: str) -> int:
     return state.rounds if state else 0
 
 
-def _record(ledger: Ledger, campaign: Campaign, driver: Driver) -> None:
+def _record(ledger: Ledger, campaign: Campaign, driver: Driver, queued: bool) -> None:
     policy = campaign.policy
     with ledger.transaction():
         journal.record_campaign(
@@ -144,6 +159,6 @@ def _record(ledger: Ledger, campaign: Campaign, driver: Driver) -> None:
         as_of = campaign.as_of.isoformat()
         write_state(
             campaign.state_path,
-            State(campaign.home.name, campaign.id, as_of, campaign.seq, driver, k=policy.k),
+            State(campaign.home.name, campaign.id, as_of, campaign.seq, driver, k=policy.k, queued=queued),
         )
     standing.publish(ledger, campaign)

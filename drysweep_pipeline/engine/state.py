@@ -6,7 +6,7 @@ lease names the process that works on the campaign; a lease whose process is gon
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +20,8 @@ from drysweep_pipeline.errors import Busy
 from drysweep_pipeline.values import Outcome
 
 Driver = Literal["cli", "sensor"]
+GOING_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
+"""The outcomes of a campaign that has not ended."""
 SCHEMA_VERSION = 1
 
 
@@ -57,7 +59,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a campaign stands, as its driver sees it; ``next`` is the round that is due, or None."""
+    """Where a campaign stands, as its driver sees it; ``next`` is the round that is due, or None.
+
+    A ``queued`` campaign was recorded to start once those recorded before it have ended.
+    """
 
     sweep: str
     campaign: str
@@ -72,6 +77,7 @@ class State:
     next: int | None = 1
     lease: Lease | None = None
     reported: bool = False
+    queued: bool = False
     schema_version: int = SCHEMA_VERSION
 
 
@@ -91,11 +97,11 @@ def read_states(folder: Path) -> list[State]:
 
 
 def write_state(path: Path, state: State) -> None:
-    """Put the state in place, whole; a lease and a driver that are there stay unless given."""
+    """Put the state in place, whole; who drives it, who works on it and whether it was queued stay as they are."""
     with _locked(path):
         before = read_state(path)
         if before is not None:
-            state = replace(state, driver=before.driver, lease=before.lease)
+            state = replace(state, driver=before.driver, lease=before.lease, queued=before.queued)
         write_json(path, asdict(state))
 
 
@@ -105,6 +111,34 @@ def change_state(path: Path, **changes: Any) -> None:
         state = read_state(path)
         if state is not None:
             write_json(path, asdict(replace(state, **changes)))
+
+
+def queued_behind(state: State, states: Sequence[State]) -> list[State]:
+    """Return the campaigns that have to end before a queued one may start, in the order they were recorded.
+
+    ``states`` are those of the sweep. Only what the sensor drives is waited for, and only until the first round is
+    done; a campaign that a person drives waits for none.
+    """
+    if not (state.queued and state.driver == "sensor" and state.outcome is Outcome.RUNNING and state.rounds == 0):
+        return []
+    earlier = sorted((each for each in states if each.seq < state.seq), key=lambda each: each.seq)
+    return [each for each in earlier if each.driver == "sensor" and each.outcome in GOING_ON]
+
+
+def hand_over(path: Path) -> Driver | None:
+    """Have the sensor drive a campaign that no living process of the command line works on, and return who drives it.
+
+    None where there is no state.
+    """
+    with _locked(path):
+        state = read_state(path)
+        if state is None or state.driver == "sensor":
+            return state.driver if state else None
+        lease = state.lease
+        if lease is not None and lease.alive and not lease.same_process(Lease.mine()):
+            return "cli"
+        write_json(path, asdict(replace(state, driver="sensor")))
+    return "sensor"
 
 
 def check_lease(path: Path) -> None:

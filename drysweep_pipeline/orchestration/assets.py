@@ -13,6 +13,7 @@ from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine import rounds as engine
 from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.quality import merged
+from drysweep_pipeline.engine.starting import released
 from drysweep_pipeline.engine.state import change_state, take_lease
 from drysweep_pipeline.engine.wave import plan, wave
 from drysweep_pipeline.home import Home
@@ -21,7 +22,9 @@ from drysweep_pipeline.orchestration import checks
 from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
 from drysweep_pipeline.orchestration.typing import Result
 from drysweep_pipeline.reports import write_report
+from drysweep_pipeline.reports.beside import home_option
 from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.reports.waiting import Stand, waits_for
 from drysweep_pipeline.values import RoundKey
 
 
@@ -72,7 +75,7 @@ def _snapshot(declaration: Declaration) -> dg.AssetsDefinition:
         """The material that a round reads, frozen; the rounds of a dry campaign share one, named by its digest."""
         campaign, round = _round(home, sweep, context.partition_key)
         take_lease(campaign.state_path, holder=context.run.run_id)
-        planned = plan(campaign, round)
+        planned = plan(released(campaign), round)
         return dg.MaterializeResult(
             metadata={"digest": planned.snapshot, "not_searched": planned.not_searched, "as_of": str(campaign.as_of)},
             data_version=dg.DataVersion(planned.snapshot),
@@ -241,25 +244,30 @@ def _budget(declaration: Declaration) -> dg.AssetsDefinition:
 
 def _decision(declaration: Declaration) -> dg.AssetsDefinition:
     sweep = declaration.sweep.name
+    key = dg.AssetKey([sweep, "decision"])
 
     @dg.asset(
-        key=[sweep, "decision"],
+        key=key,
         deps=[dg.AssetKey([sweep, "budget"])],
         kinds={"duckdb"},
+        check_specs=[checks.nobody_asked(key)],
         **_common(declaration),
     )
     def decision(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """Where the campaign stands after all its rounds: running, or its outcome and why."""
         campaign, round = _round(home, sweep, context.partition_key)
         standing = engine.decide(campaign, round)
+        waiting = waits_for(Stand(sweep, campaign.id, campaign.policy.k, standing), home_option(home))
         return dg.MaterializeResult(
             metadata={
                 "outcome": standing.outcome.value,
                 **({"reason": standing.reason} if standing.reason else {}),
+                **checks.waiting_metadata(waiting),
                 "k": campaign.policy.k,
                 "quiet": standing.quiet,
                 "rounds": standing.rounds,
-            }
+            },
+            check_results=[checks.waiting_result(waiting)],
         )
 
     return decision
@@ -285,6 +293,7 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
             metadata={
                 "outcome": facts["outcome"],
                 "verdict": facts["verdict"],
+                **({"waits_for": facts["waits_for"]["sentence"]} if facts["waits_for"] else {}),
                 "k": facts["k"],
                 "rounds": facts["rounds"],
                 "summary": dg.MetadataValue.md(files["md"].read_text(encoding="utf-8")[:50_000]),

@@ -1,4 +1,4 @@
-"""Asset checks: whether a round is complete, whether seen holds nothing twice, whether fingerprints are good.
+"""Asset checks: whether a round is complete, seen holds nothing twice, fingerprints are good, nobody is asked.
 
 Specs and results only; what they look at comes from the engine's reports. None is blocking.
 """
@@ -9,6 +9,7 @@ from drysweep_pipeline.engine.judging import JudgeReport
 from drysweep_pipeline.engine.quality import Merged
 from drysweep_pipeline.engine.rounds import BudgetReport, IntakeReport
 from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.reports.waiting import Waiting
 
 _WARN = dg.AssetCheckSeverity.WARN
 _ERROR = dg.AssetCheckSeverity.ERROR
@@ -85,3 +86,40 @@ def budget_result(report: BudgetReport) -> dg.AssetCheckResult:
         severity=_WARN,
         description=f"the ceiling on {report.tripped} tripped" if report.tripped else None,
     )
+
+
+def nobody_asked(key: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the spec of the check that the campaign waits for no person."""
+    return dg.AssetCheckSpec("nobody_is_asked", asset=key, description="No person is asked to decide or to say go.")
+
+
+def waiting_result(waiting: Waiting | None) -> dg.AssetCheckResult:
+    """Return whether a campaign goes on, or has ended, without anybody being asked."""
+    return dg.AssetCheckResult(
+        check_name="nobody_is_asked",
+        passed=waiting is None,
+        severity=_WARN,
+        description=_asked(waiting) if waiting else None,
+        metadata=waiting_metadata(waiting),
+    )
+
+
+def answered(key: dg.AssetKey, campaign: str) -> dg.AssetCheckEvaluation:
+    """Return the passed check of a campaign that waited for an answer and has one, to be reported outside a round."""
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name="nobody_is_asked",
+        passed=True,
+        severity=_WARN,
+        description=f"{campaign} was answered",
+        metadata={},
+    )
+
+
+def waiting_metadata(waiting: Waiting | None) -> dict[str, str]:
+    """Return what an asset shows of what its campaign waits for; nothing where it waits for nothing."""
+    return {"waits_for": _asked(waiting)} if waiting else {}
+
+
+def _asked(waiting: Waiting) -> str:
+    return f"{waiting.sentence}: " + "; ".join(f"`{each.command}` {each.does}" for each in waiting.choices)

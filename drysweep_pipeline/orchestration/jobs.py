@@ -3,23 +3,28 @@
 One launcher only: people and the schedule start a campaign, which records it; the sensor launches every round.
 """
 
+import logging
 from datetime import UTC, datetime
 from typing import Literal
 
 import dagster as dg
+import stamina
 
-from drysweep_pipeline.convergence import Answer
+from drysweep_pipeline.convergence import Answer, Standing
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine import people
-from drysweep_pipeline.engine.campaign import load
+from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.starting import start
-from drysweep_pipeline.engine.state import read_states
+from drysweep_pipeline.engine.state import GOING_ON, State, hand_over, read_state, read_states
+from drysweep_pipeline.errors import Busy, Refused
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.orchestration.partitions import CAMPAIGN_TAG, REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
+from drysweep_pipeline.orchestration import checks
+from drysweep_pipeline.orchestration.partitions import REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
 from drysweep_pipeline.orchestration.typing import AssetJob
-from drysweep_pipeline.values import Outcome
+from drysweep_pipeline.reports.beside import behind
 
-WAITING = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
+# How long a campaign to be superseded may stay in the middle of deciding a round before it is left to end by itself.
+SUPERSEDE_SECONDS = 600.0
 
 
 class StartConfig(dg.Config):
@@ -76,10 +81,15 @@ def start_job(declaration: Declaration) -> dg.JobDefinition:
     @dg.op(name=f"{sweep.name}_start_campaign")
     def start_campaign(context: dg.OpExecutionContext, config: StartConfig, home: dg.ResourceParam[Home]) -> None:
         as_of = datetime.fromisoformat(config.as_of) if config.as_of else datetime.now(UTC)
-        if sweep.schedule is not None and sweep.schedule.if_waiting == "supersede":
-            _stop_waiting(home, sweep.name)
-        campaign = start(home, declaration, as_of=as_of, driver="sensor", campaign=config.campaign)
-        context.log.info(f"campaign {campaign.id} is recorded; the sensor starts its first round")
+        if_waiting = sweep.schedule.if_waiting if sweep.schedule else "skip"
+        # One that supersedes is recorded and queued first: what cannot be stopped now is waited for, no tick is lost.
+        queued = if_waiting in ("queue", "supersede")
+        campaign = start(home, declaration, as_of=as_of, driver="sensor", campaign=config.campaign, queued=queued)
+        if if_waiting == "supersede":
+            _supersede(home, campaign, context.log)
+        before = ", ".join(behind(home, sweep.name, campaign.id))
+        then = f"its first round waits for {before} to end" if before else "the sensor starts its first round"
+        context.log.info(f"campaign {campaign.id} is recorded; {then}")
 
     @dg.job(
         name=f"{sweep.name}_start",
@@ -102,7 +112,9 @@ def decide_job(declaration: Declaration) -> dg.JobDefinition:
         campaign = load(home, sweep, config.campaign)
         said = Answer(config.choice, config.by, config.reason or None, config.rounds, config.calls)
         standing = people.answer(campaign, said)
-        context.log.info(f"{CAMPAIGN_TAG} {campaign.id}: {standing.outcome} ({standing.reason or 'no reason'})")
+        context.log.info(_who_goes_on(campaign, standing))
+        key = dg.AssetKey([sweep, "decision"])
+        context.instance.report_runless_asset_event(checks.answered(key, campaign.id))
 
     @dg.job(
         name=f"{sweep}_decide",
@@ -116,7 +128,36 @@ def decide_job(declaration: Declaration) -> dg.JobDefinition:
     return job
 
 
-def _stop_waiting(home: Home, sweep: str) -> None:
-    for state in read_states(home.sweep(sweep).root / "state"):
-        if state.outcome in WAITING:
-            people.answer(load(home, sweep, state.campaign), Answer("stop", "schedule", "superseded"))
+def _who_goes_on(campaign: Campaign, standing: Standing) -> str:
+    """Say where an answered campaign stands and who goes on with it; the sensor does where nobody else would."""
+    reason = f" ({standing.reason})" if standing.reason else ""
+    now = f"campaign {campaign.id}: {standing.outcome}{reason}"
+    if standing.due is None:
+        return f"{now}; no round is due"
+    if hand_over(campaign.state_path) == "cli":
+        return f"{now}; the process of the command line that works on it goes on with round {standing.due}"
+    return f"{now}; the sensor goes on with round {standing.due}"
+
+
+def _supersede(home: Home, campaign: Campaign, log: logging.Logger) -> None:
+    """Stop the campaigns of the sweep that were recorded before one and have not ended."""
+    for state in read_states(campaign.home.root / "state"):
+        if state.seq < campaign.seq and state.outcome in GOING_ON:
+            try:
+                _stop_when_possible(home, state)
+                log.info(f"campaign {state.campaign} is stopped: superseded by {campaign.id}")
+            except (Busy, Refused) as error:
+                log.warning(f"campaign {state.campaign} was not stopped: {error}")
+
+
+def _stop_when_possible(home: Home, state: State) -> None:
+    """Stop a campaign between two steps of its rounds. Raises ``Busy`` where it never is between two."""
+    earlier = load(home, state.sweep, state.campaign)
+    said = Answer("stop", "schedule", "superseded")
+    for attempt in stamina.retry_context(
+        on=Busy, attempts=None, timeout=SUPERSEDE_SECONDS, wait_initial=0.5, wait_max=10.0
+    ):
+        with attempt:
+            now = read_state(earlier.state_path)
+            if now is not None and now.outcome in GOING_ON:
+                people.answer(earlier, said)

@@ -5,9 +5,9 @@ from datetime import UTC
 import dagster as dg
 
 from drysweep_pipeline.declaration import Declaration
-from drysweep_pipeline.engine.state import read_states
+from drysweep_pipeline.engine.state import GOING_ON, read_states
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.orchestration.jobs import WAITING
+from drysweep_pipeline.values import Outcome
 
 
 def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> list[dg.ScheduleDefinition]:
@@ -27,9 +27,11 @@ def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> li
     )
     def campaigns(context: dg.ScheduleEvaluationContext, home: dg.ResourceParam[Home]) -> dg.RunRequest | dg.SkipReason:
         states = read_states(home.sweep(sweep.name).root / "state")
-        waiting = [state.campaign for state in states if state.outcome in WAITING]
-        if waiting and declared.if_waiting == "skip":
-            return dg.SkipReason(f"campaign {waiting[-1]} has not ended")
+        going_on = [state for state in states if state.outcome in GOING_ON]
+        if going_on and declared.if_waiting == "skip":
+            last = going_on[-1]
+            asks = " and waits for a person" if last.outcome is Outcome.NEEDS_DECISION else ""
+            return dg.SkipReason(f"campaign {last.campaign} has not ended{asks}; if_waiting is skip")
         as_of = context.scheduled_execution_time.astimezone(UTC).isoformat()
         config = {"ops": {f"{sweep.name}_start_campaign": {"config": {"as_of": as_of}}}}
         return dg.RunRequest(run_key=f"{sweep.name}/{as_of}", run_config=config)

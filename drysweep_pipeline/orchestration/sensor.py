@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from drysweep_pipeline.declaration import Declaration
-from drysweep_pipeline.engine.state import State, read_states
+from drysweep_pipeline.engine.state import State, queued_behind, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.partitions import (
     CAMPAIGN_TAG,
@@ -23,6 +23,7 @@ from drysweep_pipeline.orchestration.partitions import (
     rounds_of,
 )
 from drysweep_pipeline.orchestration.typing import AssetJob
+from drysweep_pipeline.reports.waiting import at_state, waits_for
 from drysweep_pipeline.values import Outcome, RoundKey
 
 MAX_ATTEMPTS = 3
@@ -38,6 +39,12 @@ class _Tick:
     rounds: list[str] = field(default_factory=list)
     campaigns: list[str] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+
+    @property
+    def why_nothing(self) -> str:
+        """Say why no run is asked for."""
+        return "; ".join([*self.stuck, *self.waiting]) or "no campaign has a round due"
 
 
 def build_sensor(declaration: Declaration, round_job: AssetJob, report_job: AssetJob) -> dg.SensorDefinition:
@@ -55,11 +62,13 @@ def build_sensor(declaration: Declaration, round_job: AssetJob, report_job: Asse
         context: dg.SensorEvaluationContext, home: dg.ResourceParam[Home]
     ) -> dg.SensorResult | dg.SkipReason:
         tick = _Tick()
-        for state in read_states(home.sweep(sweep).root / "state"):
+        states = read_states(home.sweep(sweep).root / "state")
+        for state in states:
             if state.driver == "sensor":
-                _look(context.instance, sweep, state, tick)
+                tick.waiting += [found.sentence] if (found := waits_for(at_state(state, states))) else []
+                _look(context.instance, sweep, state, states, tick)
         if not tick.requests:
-            return dg.SkipReason("; ".join(tick.stuck) or "no campaign has a round due")
+            return dg.SkipReason(tick.why_nothing)
         return dg.SensorResult(
             run_requests=tick.requests,
             dynamic_partitions_requests=[
@@ -71,7 +80,9 @@ def build_sensor(declaration: Declaration, round_job: AssetJob, report_job: Asse
     return next_round
 
 
-def _look(instance: dg.DagsterInstance, sweep: str, state: State, tick: _Tick) -> None:
+def _look(instance: dg.DagsterInstance, sweep: str, state: State, states: list[State], tick: _Tick) -> None:
+    if queued_behind(state, states):
+        return
     if state.outcome is Outcome.RUNNING and state.next is not None:
         _ask_for_round(instance, sweep, state, state.next, tick)
     elif state.outcome is not Outcome.RUNNING and not state.reported:

@@ -1,15 +1,23 @@
-"""What lies beside the history and a report may use while it is still there: snapshots, the record of the campaign."""
+"""What lies beside the history and a report may use while it is still there: snapshots, records, state files."""
 
 import shlex
 from collections.abc import Sequence
 
+from drysweep_pipeline.budget import Ceilings
+from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.declaration import thaw_json
+from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
+from drysweep_pipeline.engine import journal
+from drysweep_pipeline.engine.campaign import FILE, load
+from drysweep_pipeline.engine.state import queued_behind, read_states
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.reports.waiting import Stand
+from drysweep_pipeline.values import Outcome
 
 
 def unread(home: Home, sweep: str, rounds: Sequence[Row]) -> list[tuple[str, str]]:
@@ -23,9 +31,32 @@ def unread(home: Home, sweep: str, rounds: Sequence[Row]) -> list[tuple[str, str
         return []
 
 
+def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:
+    """Return a campaign as far as waiting goes: from its landed journal, else from its row in the history."""
+    if (home.sweep(sweep).landing(campaign) / FILE).exists():
+        standing = journal.standing(load(home, sweep, campaign))
+    else:
+        outcome = Outcome(head["outcome"])
+        standing = Standing(Ceilings(head["rounds"]), outcome, head["reason"], head["rounds"], head["quiet"])
+    return Stand(sweep, campaign, head["k"], standing, behind(home, sweep, campaign))
+
+
+def behind(home: Home, sweep: str, campaign: str) -> tuple[str, ...]:
+    """Return the campaigns that a campaign is queued behind, the first one first."""
+    states = read_states(home.sweep(sweep).root / "state")
+    found = next((queued_behind(state, states) for state in states if state.campaign == campaign), [])
+    return tuple(each.campaign for each in found)
+
+
+def declared(home: Home, sweep: str, campaign: str) -> Sweep | None:
+    """Return the sweep as the campaign froze it, or None where its record is gone."""
+    record = home.sweep(sweep).landing(campaign) / FILE
+    return thaw_json(read_json(record)["declaration"]).sweep if record.exists() else None
+
+
 def sweep_argument(home: Home, sweep: str, campaign: str) -> str:
     """Return what ``drysweep run`` takes for the sweep of a campaign: the file it was declared in, else its name."""
-    record = home.sweep(sweep).landing(campaign) / "campaign.json"
+    record = home.sweep(sweep).landing(campaign) / FILE
     if not record.exists():
         return sweep
     path = thaw_json(read_json(record)["declaration"]).path

@@ -7,9 +7,10 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import home_option, sweep_argument, unread
+from drysweep_pipeline.reports.beside import home_option, stand, sweep_argument, unread
 from drysweep_pipeline.reports.summary import told_of
-from drysweep_pipeline.reports.text import cell, count
+from drysweep_pipeline.reports.text import cell, count, safe_text
+from drysweep_pipeline.reports.waiting import Waiting, waits_for
 from drysweep_pipeline.values import Outcome
 
 SHOWN = 50
@@ -43,10 +44,8 @@ _NEXT: Mapping[Outcome, Sequence[str]] = {
         "Go on with a wider ceiling: `drysweep resume {id} --rounds N{home}`, or with `--calls N`.",
         "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new.",
     ),
-    Outcome.NEEDS_DECISION: (
-        "Answer: `drysweep decide {id} accept{home}`, or with `continue N` or `redraft` for `accept`.",
-        "Where only a go-ahead is asked for: `drysweep go {id}{home}`.",
-    ),
+    # What may be answered now is listed instead.
+    Outcome.NEEDS_DECISION: (),
     Outcome.ACCEPTED: ("When the material has changed, start a new campaign: `drysweep run {sweep}{home}`.",),
     Outcome.RETURNED: ("Start a new campaign over the new draft: `drysweep run {sweep}{home}`.",),
     Outcome.STOPPED: ("Go on where it stood: `drysweep resume {id}{home}`.",),
@@ -65,7 +64,8 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         past = Past(connection, sweep, campaign)
         told, rounds, strategies = told_of(past, home), past.rounds(), past.strategies()
         found = [row for row in past.findings() if row["verdict"] != "rejected"]
-    option = home_option(home)
+        option = home_option(home)
+        waiting = waits_for(stand(home, sweep, campaign, past.head()), option)
     steps = {"id": f"{sweep}/{campaign}", "sweep": sweep_argument(home, sweep, campaign), "home": option}
     parts = (
         _top(told),
@@ -73,7 +73,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         _found(found, told, option),
         _strategies(strategies),
         _unsearched(told, unread(home, sweep, rounds)),
-        _meaning(told, steps),
+        _meaning(told, steps, waiting),
     )
     return "\n".join(line for part in parts for line in part)
 
@@ -81,6 +81,8 @@ def render(home: Home, sweep: str, campaign: str) -> str:
 def _top(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"# {cell(told['sweep'])}: {cell(told['campaign'])}"
     yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
+    if told["waits_for"]:
+        yield from (f"**What it waits for:** {cell(told['waits_for']['sentence'], limit=2000)}.", "")
     yield from _table(("outcome", ""), ((name, cell(value)) for name, value in _facts(told)))
 
 
@@ -164,9 +166,11 @@ def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> I
         yield f"A strategy did not run to its end {count(len(told['not_run']), 'time')}, see Rounds."
 
 
-def _meaning(told: Mapping[str, Any], steps: Mapping[str, str]) -> Iterator[str]:
+def _meaning(told: Mapping[str, Any], steps: Mapping[str, str], waiting: Waiting | None) -> Iterator[str]:
     outcome = Outcome(told["outcome"])
     yield from ("", "## What this means", "", _MEANS[outcome], "", "## What to do next", "")
+    for choice in waiting.choices if waiting else ():
+        yield f"- `{safe_text(choice.command)}` {choice.does}."
     yield from (f"- {step.format_map(steps)}" for step in _NEXT[outcome])
     yield ""
 

@@ -6,7 +6,9 @@ from drysweep_pipeline.fingerprint import told_apart
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.beside import home_option, stand
 from drysweep_pipeline.reports.sentence import sentence
+from drysweep_pipeline.reports.waiting import waits_for
 
 SCHEMA_VERSION = 1
 # The report that a person is sent to first.
@@ -41,8 +43,14 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "not_searched": head["not_searched"],
         "blocking": _blocking(past, findings, head["rounds"]),
         "report": _report(home, past.sweep, past.campaign),
+        "waits_for": _waits_for(past, home, head),
     }
     return {**told, "verdict": sentence(told)}
+
+
+def _waits_for(past: Past, home: Home, head: Row) -> dict[str, object] | None:
+    found = waits_for(stand(home, past.sweep, past.campaign, head), home_option(home))
+    return found.as_json if found else None
 
 
 def _states(findings: list[Row]) -> dict[str, str]:

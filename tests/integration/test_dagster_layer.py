@@ -91,6 +91,7 @@ def test_a_round_shows_a_strategy_that_was_not_run_as_missing_with_a_failed_chec
         "intake fingerprint_quality": True,
         "verdicts judge_ran": True,
         "budget within_ceilings": True,
+        "decision nobody_is_asked": True,
     }
     decision = instance.get_latest_materialization_event(dg.AssetKey(["small", "decision"]))
     assert decision is not None

@@ -1,0 +1,134 @@
+"""What a campaign waits for, in a sentence, and the commands that answer it: pure functions over values.
+
+Which answers are allowed is ``convergence``'s business and asked there, so that none is offered that would be refused.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from drysweep_pipeline.budget import Ceilings
+from drysweep_pipeline.convergence import CEILINGS, Answer, Standing, after_answer
+from drysweep_pipeline.engine.state import State, queued_behind
+from drysweep_pipeline.errors import Refused
+from drysweep_pipeline.values import Outcome
+
+QUEUE = "campaign"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A command that may be given, and what it does."""
+
+    command: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What is waited for (``turn``, ``churn``, a ceiling's name, ``campaign``), in a sentence, and what may be done."""
+
+    what: str
+    sentence: str
+    choices: tuple[Choice, ...]
+
+    @property
+    def as_json(self) -> dict[str, object]:
+        """Return it as the JSON that commands and reports print."""
+        return {"what": self.what, "sentence": self.sentence, "commands": [each.command for each in self.choices]}
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A campaign as far as waiting goes; ``behind`` are the campaigns that it is queued behind, the first first."""
+
+    sweep: str
+    campaign: str
+    k: int
+    standing: Standing
+    behind: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How the commands take it."""
+        return f"{self.sweep}/{self.campaign}"
+
+
+def at_state(state: State, states: Sequence[State]) -> Stand:
+    """Return a campaign as its state file tells it, which knows of no ceilings; ``states`` are those of the sweep."""
+    standing = Standing(
+        Ceilings(state.rounds), outcome=state.outcome, reason=state.reason, rounds=state.rounds, quiet=state.quiet
+    )
+    behind = tuple(each.campaign for each in queued_behind(state, states))
+    return Stand(state.sweep, state.campaign, state.k, standing, behind)
+
+
+def waits_for(stand: Stand, option: str = "") -> Waiting | None:
+    """Return what a campaign waits for, or None; ``option`` leads the commands to its home, a blank before it."""
+    if stand.behind:
+        return Waiting(QUEUE, _queued(stand), tuple(_out_of_the_queue(stand, option)))
+    standing = stand.standing
+    if standing.outcome is not Outcome.NEEDS_DECISION or standing.reason is None:
+        return None
+    return Waiting(standing.reason, f"{stand.campaign} {_asks(standing)}", tuple(_answers(stand, option)))
+
+
+def _queued(stand: Stand) -> str:
+    first, *more = stand.behind
+    others = f", and then for {', '.join(more)}" if more else ""
+    return f"{stand.campaign} is queued: its first round waits for campaign {first} to end{others}"
+
+
+def _out_of_the_queue(stand: Stand, option: str) -> Iterator[Choice]:
+    first = f"{stand.sweep}/{stand.behind[0]}"
+    yield Choice(f"drysweep status {first}{option}", "says what the one before it is about")
+    yield Choice(f"drysweep resume {stand.name}{option}", f"starts it now and here, beside {stand.behind[0]}")
+    yield Choice(f"drysweep stop {stand.name}{option}", "takes it out of the queue")
+
+
+def _asks(standing: Standing) -> str:
+    if standing.reason == "turn":
+        return f"waits for a go-ahead for round {standing.rounds + 1}"
+    if standing.reason == "churn":
+        return (
+            "waits for a person to decide: something new at the scope of a fix would go away if the fix were reverted"
+        )
+    return f"waits for a person to decide: the ceiling on {standing.reason} is reached after round {standing.rounds}"
+
+
+def _answers(stand: Stand, option: str) -> Iterator[Choice]:
+    """Yield the answers that the rules allow now, the one that is asked for first."""
+    rounds = max(1, stand.k - stand.standing.quiet)
+    more = f"{rounds} more round{'s' if rounds > 1 else ''}"
+    if stand.standing.reason == "turn":
+        yield Choice(f"drysweep go {stand.name}{option}", "runs that round")
+    else:
+        decide = f"drysweep decide {stand.name}"
+        yield Choice(f"{decide} accept{option}", "ends it as it stands, a lower bound")
+        yield Choice(f"{decide} continue {rounds}{option}", f"lets {more} run whatever the ceilings say")
+        yield Choice(f"{decide} redraft{option}", "ends it, and sends the material back")
+        yield from _wider(stand, rounds, option)
+    yield Choice(f"drysweep stop {stand.name}{option}", "stops it as it stands; it can be resumed")
+
+
+def _wider(stand: Stand, rounds: int, option: str) -> Iterator[Choice]:
+    """Yield the ``resume`` that widens the ceiling by as little as could converge, where that lets a round run."""
+    standing = stand.standing
+    if standing.reason not in CEILINGS:
+        return
+    to_rounds = standing.rounds + rounds
+    to_calls = standing.spent.calls + rounds * standing.price
+    asked = {
+        "rounds": (Answer("resume", "a person", rounds=to_rounds), f"--rounds {to_rounds}"),
+        "calls": (Answer("resume", "a person", calls=to_calls), f"--calls {to_calls}"),
+    }
+    answer, wider = asked.get(standing.reason, (None, ""))
+    if answer is not None and _allowed(standing, answer):
+        yield Choice(f"drysweep resume {stand.name} {wider}{option}", "widens that ceiling for good")
+
+
+def _allowed(standing: Standing, answer: Answer) -> bool:
+    try:
+        after_answer(standing, answer)
+    except Refused:
+        return False
+    return True
