@@ -27,6 +27,7 @@ class Policy:
     on_exceeded: Literal["stop", "ask"] | str = "stop"
     turns: Literal["auto", "manual"] | str = "auto"
     cover: Literal["none", "all_angles"] | str = "none"
+    suspected_churn: Literal["log", "ask"] | str = "log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class RoundResult:
     """What a round brought, as far as the decision looks at it.
 
     ``blocking`` counts findings raised in the round that are blocking and unsettled; ``spent`` is the campaign's
-    total after the round; ``price`` is what the finders of the next round cost in calls.
+    total after the round; ``price`` is what the finders of the next round cost in calls. ``churn``: reverting an
+    applied fix resolves something fresh; ``suspected``: that could not be tested where it may be so (R11).
     """
 
     round: int
@@ -46,6 +48,7 @@ class RoundResult:
     spent: Spent
     price: int
     churn: bool = False
+    suspected: bool = False
     tripped: str | None = None
     repeat: bool = False
     covered: bool = True
@@ -124,6 +127,8 @@ def _decided(standing: Standing, policy: Policy, result: RoundResult) -> tuple[S
         return failed, [Event("campaign_failed", standing.rounds, reason=f"not_run: {down}")]
     if result.churn:
         return _waiting(standing, "churn", [Event("churn_detected", standing.rounds)])
+    if result.suspected and policy.suspected_churn == "ask":
+        return _waiting(standing, "churn", [])
     ceiling = exceeded(standing, result.tripped)
     if ceiling is not None:
         return _capped(standing, policy, ceiling)

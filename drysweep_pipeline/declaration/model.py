@@ -8,7 +8,17 @@ import re
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline.values import SWEEP_NAME, Rule, Severity, Verdict
@@ -20,6 +30,11 @@ Scalar = StrictBool | StrictInt | StrictFloat | str
 NOT_REPORTED = frozenset({"fingerprint", "verdict", "state", "strategy", "round"})
 # Minute, hour, day of the month, month, day of the week; Dagster has the last word on the rest of the syntax.
 _CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+MOST_MEMBERS = 99
+# What a child is told by these names is told by drysweep, and where its files lie is none of a child's business.
+OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CALL = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
 
 
@@ -43,6 +58,15 @@ def _can_identify(fields: tuple[str, ...]) -> tuple[str, ...]:
     return fields
 
 
+def _is_ours_to_pass_on(name: str) -> str:
+    if not _ENVIRONMENT_NAME.fullmatch(name):
+        raise not_allowed(f"{name!r} is not the name of an environment variable")
+    if name.startswith(OWN_VARIABLES):
+        raise not_allowed(f"{name!r} is not passed on", "it may lead a child to what drysweep keeps")
+    return name
+
+
+EnvironmentName = Annotated[str, AfterValidator(_is_ours_to_pass_on)]
 IdentityFields = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1), AfterValidator(_can_identify)
 ]
@@ -71,6 +95,7 @@ class Strategy(Part):
     timeout_s: float = Field(default=120.0, gt=0)
     max_rows: int = Field(default=1_000_000, ge=1)
     needs: tuple[str, ...] = ()
+    proves_absence: StrictBool = True
 
     def asked(self, round: int) -> bool:
         """Tell whether this strategy is part of a round; all but scripted ones always are."""
@@ -104,7 +129,36 @@ class NoJudge(Part):
     kind: Literal["none"] = "none"
 
 
-class SqlJudge(Part):
+class PanelJudge(Part):
+    """What every judge declares that judges: ``panel`` members are asked, ``majority`` of them must agree."""
+
+    panel: StrictInt = Field(default=1, json_schema_extra={"minimum": 1, "maximum": MOST_MEMBERS})
+    majority: StrictInt | None = None
+
+    @field_validator("panel")
+    @classmethod
+    def _is_not_too_large(cls, panel: int) -> int:
+        if not 1 <= panel <= MOST_MEMBERS:
+            raise not_allowed(f"judge.panel must be between 1 and {MOST_MEMBERS}, got {panel}", "each member is a call")
+        return panel
+
+    @field_validator("majority")
+    @classmethod
+    def _is_one(cls, majority: int | None, info: ValidationInfo) -> int | None:
+        panel = info.data.get("panel")
+        if majority is None or panel is None or panel < 2 * majority <= 2 * panel:
+            return majority
+        what = f"{majority} is no majority of a panel of {panel}"
+        allowed = f"{panel // 2 + 1} to {panel}" if panel > 1 else "1"
+        raise not_allowed(what, f"more than half of it is, and no more than all of it: {allowed}")
+
+    @property
+    def needed(self) -> int:
+        """How many members must say the same to decide."""
+        return self.majority or self.panel // 2 + 1
+
+
+class SqlJudge(PanelJudge):
     """One SELECT over the snapshot's tables and the table ``findings``; gives ``fp, verdict, reason``."""
 
     kind: Literal["sql"]
@@ -112,14 +166,39 @@ class SqlJudge(Part):
     timeout_s: float = Field(default=120.0, gt=0)
 
 
-class ScriptedJudge(Part):
+class CommandJudge(PanelJudge):
+    """A program that is given one finding as JSON on stdin and prints its verdict as JSON; ``argv`` meets no shell."""
+
+    kind: Literal["command"]
+    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    timeout_s: float = Field(default=120.0, gt=0)
+    env: tuple[EnvironmentName, ...] = ()
+
+
+class PythonJudge(PanelJudge):
+    """A function, ``module:name``, that is called with a finding and the material and returns its verdict."""
+
+    kind: Literal["python"]
+    call: str
+    timeout_s: float = Field(default=120.0, gt=0)
+    env: tuple[EnvironmentName, ...] = ()
+
+    @field_validator("call")
+    @classmethod
+    def _names_a_function(cls, call: str) -> str:
+        if not _CALL.fullmatch(call):
+            raise not_allowed(f"{call!r} names no function", "write module:name, such as judging:rule")
+        return call
+
+
+class ScriptedJudge(PanelJudge):
     """Verdicts written down in advance: for each round, from ``subject/kind`` to the verdict; else confirmed."""
 
     kind: Literal["scripted"]
     rounds: tuple[dict[str, Verdict], ...] = ()
 
 
-AnyJudge = Annotated[NoJudge | SqlJudge | ScriptedJudge, Field(discriminator="kind")]
+AnyJudge = Annotated[NoJudge | SqlJudge | CommandJudge | PythonJudge | ScriptedJudge, Field(discriminator="kind")]
 
 
 class Source(Part):
@@ -164,10 +243,19 @@ class FilesMaterial(Part):
     allow_empty: StrictBool = False
 
 
+class Reverted(Part):
+    """What a revert test answers yes to, from the round after ``after`` on: finding and fix, by their labels."""
+
+    finding: str
+    fix: str
+    after: StrictInt = Field(default=0, ge=0)
+
+
 class ScriptedMaterial(Part):
-    """Nothing at all: scripted strategies look at their script."""
+    """Nothing at all: scripted strategies look at their script, and so do revert tests."""
 
     kind: Literal["scripted"]
+    reverts: tuple[Reverted, ...] = ()
 
 
 AnyMaterial = Annotated[RegistryMaterial | FilesMaterial | ScriptedMaterial, Field(discriminator="kind")]

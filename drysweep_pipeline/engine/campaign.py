@@ -51,7 +51,8 @@ class Campaign:
         """What the campaign agreed to, overrides included."""
         sweep = self.declaration.sweep
         k = self.overrides.k or sweep.convergence.k
-        return Policy(sweep.convergence.rule, k, sweep.on_exceeded, sweep.turns, sweep.convergence.cover)
+        quiet = sweep.convergence
+        return Policy(quiet.rule, k, sweep.on_exceeded, sweep.turns, quiet.cover, quiet.suspected_churn)
 
     @property
     def ceilings(self) -> Ceilings:

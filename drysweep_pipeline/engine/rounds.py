@@ -10,7 +10,7 @@ from pathlib import Path
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
-from drysweep_pipeline.engine import closings, journal, judging, moves, standing
+from drysweep_pipeline.engine import churn, closings, journal, judging, moves, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.repeats import all_angles_used, repeats
 from drysweep_pipeline.engine.state import check_lease
@@ -74,9 +74,11 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
 
 
 def judge(campaign: Campaign, round: int) -> judging.JudgeReport:
-    """Judge what the campaign found and nobody judged yet; done once a round."""
+    """Judge what the campaign found and nobody judged yet, then test it for churn; done once a round."""
     _manifest(campaign, round)
-    return judging.judge(campaign, round)
+    report = judging.judge(campaign, round)
+    churn.look(campaign, round)
+    return report
 
 
 def settle(campaign: Campaign, round: int) -> BudgetReport:
@@ -85,7 +87,7 @@ def settle(campaign: Campaign, round: int) -> BudgetReport:
     before = journal.standing_before(campaign, round)
     spent = before.spent.plus(budget.used)
     ceilings = before.ceilings
-    tripped = _manifest(campaign, round).tripped or judging.tripped(campaign, round)
+    tripped = _tripped(campaign, _manifest(campaign, round))
     return BudgetReport(budget.used.calls, budget.lost, spent.calls, ceilings.calls, round, ceilings.rounds, tripped)
 
 
@@ -142,6 +144,7 @@ def _decide(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, 
     with ledger.transaction():
         _record(ledger, campaign, result, before, after, now)
         found_out = _spoilt_since(ledger, campaign, result) if landed is None else []
+        found_out += churn.events(campaign, round)
         ledger_journal.log(ledger, campaign.id, now, [*_lost(campaign, round), *found_out, *events])
         if landed is None:
             journal.write_decision(campaign, result, after, now)
@@ -154,7 +157,10 @@ def _result(
     sweep = campaign.declaration.sweep
     budget = budget_of(campaign, round)
     before = journal.standing_before(campaign, round)
-    seconds = manifest.seconds + judging.seconds(campaign, round)
+    tested = churn.read(campaign, round)
+    if tested is None or not tested.done:
+        raise RoundGap(campaign.id, round, before.due)
+    seconds = manifest.seconds + judging.seconds(campaign, round) + tested.seconds
     verified, files = _verified(campaign, manifest)
     # A file that went bad since intake cannot vouch for what it did not raise.
     not_run = frozenset(ledger_journal.not_run(ledger, campaign.id, round)) | verified.not_run
@@ -168,10 +174,18 @@ def _result(
         blocking=blocking,
         spent=before.spent.plus(budget.used, seconds),
         price=len(manifest.asked),
-        tripped=manifest.tripped or judging.tripped(campaign, round),
+        churn=tested.churn,
+        suspected=tested.suspected,
+        tripped=_tripped(campaign, manifest),
         repeat=repeats(campaign, round),
         covered=all_angles_used(campaign, round),
     )
+
+
+def _tripped(campaign: Campaign, manifest: Manifest) -> str | None:
+    """Return the first ceiling that tripped inside a round: while it searched, was judged, or was tested for churn."""
+    tested = churn.read(campaign, manifest.round)
+    return manifest.tripped or judging.tripped(campaign, manifest.round) or (tested.tripped if tested else None)
 
 
 def _record(

@@ -16,26 +16,36 @@ from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material.globs import is_ignored
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PIECE_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class File:
-    """A file of the material; ``path`` is relative, with forward slashes; no ``sha256`` where it may not be read."""
+    """A file of the material; ``path`` is relative, with forward slashes; no ``sha256`` where it may not be read.
+
+    ``revision`` is the commit that has it just so, where the material lies in a git checkout.
+    """
 
     path: str
     bytes: int
     modified_at: datetime | None
     sha256: str | None
+    revision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All that a material holds: its files by path, and (file, reason) for what cannot be searched."""
+    """All that a material holds: its files by path, and (file, reason) for what cannot be searched.
+
+    ``revision`` is the commit that is checked out, for material in git; ``dirty`` counts what is not as it has it.
+    """
 
     root: Path
     files: tuple[File, ...]
     unreadable: tuple[tuple[str, str], ...]
+    revision: str | None = None
+    dirty: int = 0
 
     def dated(self, times: dict[str, datetime]) -> "Listing":
         """Return the listing with modification times from elsewhere; a path without one has none."""
@@ -61,13 +71,31 @@ def read_bytes(listing: Listing, file: File) -> bytes:
             content = stream.read()
     except OSError as error:
         raise MaterialError(f"cannot be read any more: {error.strerror}", file=listing.root / file.path) from error
-    if hashlib.sha256(content).hexdigest() != file.sha256:
+    _check_unmoved(listing, file, hashlib.sha256(content).hexdigest())
+    return content
+
+
+def blob_id(listing: Listing, file: File, algorithm: str) -> str:
+    """Return the id that git gives a listed file's content. Raises ``MaterialError`` if it is no longer that."""
+    oid, sha256 = hashlib.new(algorithm, b"blob %d\0" % file.bytes, usedforsecurity=False), hashlib.sha256()
+    try:
+        with open(_open(listing.root / file.path), "rb") as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                oid.update(piece)
+                sha256.update(piece)
+    except OSError as error:
+        raise MaterialError(f"cannot be read any more: {error.strerror}", file=listing.root / file.path) from error
+    _check_unmoved(listing, file, sha256.hexdigest())
+    return oid.hexdigest()
+
+
+def _check_unmoved(listing: Listing, file: File, sha256: str) -> None:
+    if sha256 != file.sha256:
         raise MaterialError(
             "changed while it was being frozen",
             file=listing.root / file.path,
             help="run again when nothing writes to the material",
         )
-    return content
 
 
 def _walk(root: Path, ignore: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:

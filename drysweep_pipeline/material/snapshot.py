@@ -21,9 +21,11 @@ import pyarrow.parquet as pq
 
 from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial
 from drysweep_pipeline.errors import IntegrityError, MaterialError
+from drysweep_pipeline.material import git
 from drysweep_pipeline.material.listing import File, Listing, list_files
-from drysweep_pipeline.material.paths import locate, readable_folder
+from drysweep_pipeline.material.paths import Location, locate, readable_folder
 from drysweep_pipeline.material.registry import Registry, modified_times, service_rows
+from drysweep_pipeline.material.revisions import revised
 from drysweep_pipeline.material.tables import write_tables
 
 FORMAT = "snapshot1"
@@ -41,6 +43,10 @@ class Snapshot:
     folder: Path
     not_searched: int
     """Rows of the table ``unreadable``: an unread file is counted, never silently clean."""
+    revision: str | None = None
+    """The commit that was checked out, where the material lies in a git checkout."""
+    dirty: int = 0
+    """How many files of the material were not as that commit has them."""
 
     @property
     def database(self) -> Path:
@@ -62,7 +68,9 @@ class Snapshot:
         try:
             for name, recorded in manifest["files"].items():
                 _check(folder / name, recorded["sha256"])
-            return cls(manifest["digest"], folder, int(manifest["files"]["unreadable.parquet"]["rows"]))
+            unread = int(manifest["files"]["unreadable.parquet"]["rows"])
+            commit = manifest.get("git", {})
+            return cls(manifest["digest"], folder, unread, commit.get("revision"), int(commit.get("dirty", 0)))
         except (KeyError, TypeError, AttributeError) as error:
             raise IntegrityError("is not a snapshot's manifest", file=folder / MANIFEST) from error
 
@@ -74,8 +82,22 @@ def freeze(material: RegistryMaterial | FilesMaterial, base: Path, as_of: dateti
     listed in the snapshot, with the reason. Raises ``MaterialError`` where the material cannot be reached, is
     empty, or moves while it is read.
     """
-    where = locate(material.path, base, as_of)
+    return freeze_at(material, locate(material.path, base, as_of), snapshots)
+
+
+def freeze_at(
+    material: RegistryMaterial | FilesMaterial, where: Location, snapshots: Path, like: Snapshot | None = None
+) -> Snapshot:
+    """Freeze material from a place that is given, as ``freeze`` does.
+
+    ``like``: a snapshot whose files lend theirs their times where they hold the same, for a copy made just now.
+    """
     listing = list_files(readable_folder(where.path), material.ignore)
+    if like is not None:
+        listing = listing.dated(_times(listing, like))
+    checkout = git.checkout(where.path)
+    if checkout is not None:
+        listing = revised(listing, checkout, material.ignore)
     registry = None
     if isinstance(material, RegistryMaterial):
         registry = Registry.of(material.map)
@@ -89,15 +111,25 @@ def freeze(material: RegistryMaterial | FilesMaterial, base: Path, as_of: dateti
 
 
 def digest(material: RegistryMaterial | FilesMaterial, listing: Listing) -> str:
-    """Return the hex digest of what a snapshot is made from: files, their times, and how they are read."""
+    """Return the hex digest of what a snapshot is made from: files, times, how they are read, and in git the commit."""
     how = material.model_dump(mode="json", exclude={"path", "allow_empty"})
     files = [[file.path, file.sha256, _iso(file)] for file in listing.files]
-    text = json.dumps([FORMAT, how, files, listing.unreadable], sort_keys=True)
+    # SQL sees revisions, so the same files at two commits are two snapshots.
+    revision = [listing.revision] if listing.revision is not None else []
+    text = json.dumps([FORMAT, how, files, listing.unreadable, *revision], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _iso(file: File) -> str | None:
     return file.modified_at.isoformat() if file.modified_at is not None else None
+
+
+def _times(listing: Listing, like: Snapshot) -> dict[str, datetime]:
+    """Return when each listed file was modified: as a snapshot says where that has the same file, else as listed."""
+    table = pq.read_table(like.folder / "files.parquet", columns=["path", "sha256", "modified_at"])
+    known = {(row["path"], row["sha256"]): row["modified_at"] for row in table.to_pylist()}
+    times = {file.path: known.get((file.path, file.sha256), file.modified_at) for file in listing.files}
+    return {path: time for path, time in times.items() if time is not None}
 
 
 def _refuse_empty(material: RegistryMaterial | FilesMaterial, listing: Listing, registry: Registry | None) -> None:
@@ -117,7 +149,7 @@ def _built(folder: Path, listing: Listing, registry: Registry | None, max_bytes:
             building.mkdir(mode=0o700)
             rows = write_tables(building, listing, registry, max_bytes)
             _write_database(building, list(rows))
-            _write_manifest(building, folder.name, rows)
+            _write_manifest(building, folder.name, rows, listing)
             _put(building, folder)
     except (OSError, duckdb.Error) as error:
         raise MaterialError(f"the snapshot cannot be written: {error}", file=folder.parent) from error
@@ -144,12 +176,13 @@ def _write_database(folder: Path, tables: list[str]) -> None:
         connection.execute("detach snapshot")
 
 
-def _write_manifest(folder: Path, name: str, rows: dict[str, int]) -> None:
+def _write_manifest(folder: Path, name: str, rows: dict[str, int], listing: Listing) -> None:
     files = {
         path.name: {"rows": rows.get(path.stem), "bytes": path.stat().st_size, "sha256": _sha256(path)}
         for path in sorted(folder.iterdir())
     }
-    text = json.dumps({"format": FORMAT, "digest": name, "files": files}, indent=2)
+    commit = {"git": {"revision": listing.revision, "dirty": listing.dirty}} if listing.revision is not None else {}
+    text = json.dumps({"format": FORMAT, "digest": name, **commit, "files": files}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
     for path in folder.iterdir():
         path.chmod(0o600)

@@ -65,7 +65,7 @@ def _fill(tables: dict[str, _Table], listing: Listing, registry: Registry | None
     unreadable = list(listing.unreadable)
     for file in listing.files:
         text, reason = _text(listing, file, max_bytes)
-        tables["files"].add(file.path, file.bytes, file.modified_at, None, file.sha256, text)
+        tables["files"].add(file.path, file.bytes, file.modified_at, file.revision, file.sha256, text)
         try:
             _add_settings(tables, file.path, text, registry)
         except Unreadable as error:

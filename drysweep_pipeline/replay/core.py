@@ -92,7 +92,7 @@ class _Campaign:
     def __init__(self, scenario: Scenario, scripted_campaign: ScriptedCampaign, seq: int, ledger: _Ledger) -> None:
         rule = scenario.convergence
         self.scenario, self.script, self.seq, self.ledger = scenario, scripted_campaign, seq, ledger
-        self.policy = Policy(rule.rule, rule.k, scenario.on_exceeded, scenario.turns, rule.cover)
+        self.policy = Policy(rule.rule, rule.k, scenario.on_exceeded, scenario.turns, rule.cover, rule.suspected_churn)
         first = len(scripted_campaign.rounds[0].finders)
         self.standing = Standing(Ceilings(scenario.budget.rounds, scenario.budget.calls), price=first)
         self.sighted: set[UUID] = set()
@@ -215,8 +215,8 @@ class _Campaign:
         return any(
             fixed.moved_scope in wave.sighted[fp].scopes
             and (wave.sighted[fp].label, fixed.label) in self.ledger.resolves
-            for _, fixed in self.ledger.in_state(State.FIXED)
-            for fp in fresh
+            for fix, fixed in self.ledger.in_state(State.FIXED)
+            for fp in fresh - {fix}
         )
 
     def _covered(self, number: int) -> bool:
@@ -229,7 +229,7 @@ class _Campaign:
         """Apply what somebody did. Raises ``Refused`` where the rules do not allow it."""
         said, done = scripted.said(action), scripted.done(action)
         if isinstance(action, RevertResolves):
-            self.ledger.resolves.add((action.finding, action.fix))
+            self.ledger.resolves.add(scripted.resolved(action))
         if said is not None:
             self.standing, logged = after_answer(self.standing, said)
             self.events += logged

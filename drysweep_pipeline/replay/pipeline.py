@@ -13,7 +13,6 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.wave import plan, wave
-from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay import answer, scripted
 from drysweep_pipeline.replay.scenario import Action, RevertResolves, Scenario, ScriptedCampaign
@@ -26,9 +25,13 @@ def replay(scenario: Scenario, drive: Drive, home: Home) -> list[dict[str, Any]]
     """Play every campaign of a scenario in order, against one ledger under ``home``, and return an answer for each.
 
     ``drive`` runs one round, from its plan to its decision.
-    Raises ``Refused``, naming file and line, where the rules do not allow what somebody did, or a revert test is asked.
+    Raises ``Refused``, naming file and line, where the rules do not allow what somebody did.
     """
-    return [_played(scenario, each, f"c{seq}", drive, home) for seq, each in enumerate(scenario.campaigns, start=1)]
+    resolves: set[tuple[str, str]] = set()
+    return [
+        _played(scenario, each, f"c{seq}", drive, home, resolves)
+        for seq, each in enumerate(scenario.campaigns, start=1)
+    ]
 
 
 def steps(campaign: Campaign, round: int) -> None:
@@ -47,12 +50,17 @@ def sweep_name(scenario: Scenario) -> str:
     return (plain if plain[:1].isalpha() else f"s_{plain}")[:63]
 
 
-def _played(scenario: Scenario, script: ScriptedCampaign, name: str, drive: Drive, home: Home) -> dict[str, Any]:
-    declaration = scripted.declaration(scenario, script, sweep_name(scenario))
+def _played(
+    scenario: Scenario, script: ScriptedCampaign, name: str, drive: Drive, home: Home, resolves: set[tuple[str, str]]
+) -> dict[str, Any]:
+    """Play one campaign; to ``resolves`` is added what it says of revert tests, for the campaigns after it."""
+    declaration = scripted.declaration(scenario, script, sweep_name(scenario), resolves)
     campaign = start(home, declaration, as_of=script.as_of, driver="cli", campaign=name)
     while (due := standing(campaign).due) is not None and due <= len(script.rounds):
         drive(campaign, due)
         for action in script.rounds[due - 1].after:
+            if isinstance(action, RevertResolves):
+                resolves.add(scripted.resolved(action))
             with scripted.at_its_line(scenario, action):
                 _after(campaign, action)
     told = {**summary(home, declaration.sweep.name, name), "sweep": scenario.path.stem}
@@ -61,8 +69,6 @@ def _played(scenario: Scenario, script: ScriptedCampaign, name: str, drive: Driv
 
 def _after(campaign: Campaign, action: Action) -> None:
     """Apply what somebody did. Raises ``Refused`` where the rules do not allow it."""
-    if isinstance(action, RevertResolves):
-        raise Refused("revert tests are not played through the pipeline yet", help="replay it through the core")
     said, done = scripted.said(action), scripted.done(action)
     if said is not None:
         people.answer(campaign, said)

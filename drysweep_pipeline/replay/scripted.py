@@ -1,6 +1,7 @@
 """Scripts as the rest of drysweep knows them: a campaign as a declared sweep, an action as a deed or an answer."""
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 
@@ -9,6 +10,7 @@ from drysweep_pipeline.declaration import Declaration, declared
 from drysweep_pipeline.declaration.model import (
     Budget,
     Fingerprint,
+    Reverted,
     ScriptedJudge,
     ScriptedMaterial,
     ScriptedStrategy,
@@ -17,7 +19,7 @@ from drysweep_pipeline.declaration.model import (
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.replay import scenario as script
-from drysweep_pipeline.replay.scenario import Action, Scenario, ScriptedCampaign
+from drysweep_pipeline.replay.scenario import Action, RevertResolves, Scenario, ScriptedCampaign
 
 # Who did what the script gives no name for.
 ACTOR = "script"
@@ -33,12 +35,18 @@ _DEEDS: dict[type[Action], Act] = {
 }
 
 
-def declaration(scenario: Scenario, campaign: ScriptedCampaign, name: str) -> Declaration:
-    """Return a scripted campaign as the declaration of a sweep called ``name``."""
+def declaration(
+    scenario: Scenario, campaign: ScriptedCampaign, name: str, resolves: Iterable[tuple[str, str]] = ()
+) -> Declaration:
+    """Return a scripted campaign as the declaration of a sweep called ``name``.
+
+    ``resolves``: the (finding, fix) for which the script said yes to a revert test in earlier campaigns.
+    """
+    earlier = tuple(Reverted(finding=finding, fix=fix, after=0) for finding, fix in sorted(resolves))
     sweep = Sweep(
         name=name,
         description=scenario.why,
-        material=ScriptedMaterial(kind="scripted"),
+        material=ScriptedMaterial(kind="scripted", reverts=(*earlier, *reverts(campaign))),
         fingerprint=Fingerprint(fields=scenario.fingerprint),
         strategies=strategies(campaign),
         judge=ScriptedJudge(kind="scripted", rounds=tuple(each.verdicts for each in campaign.rounds)),
@@ -56,6 +64,20 @@ def strategies(campaign: ScriptedCampaign) -> tuple[ScriptedStrategy, ...]:
         ScriptedStrategy(name=name, kind="scripted", rounds=tuple(each.finders.get(name) for each in campaign.rounds))
         for name in names
     )
+
+
+def reverts(campaign: ScriptedCampaign) -> tuple[Reverted, ...]:
+    """Return what the revert tests of a campaign answer yes to, each from the round on that follows its action."""
+    return tuple(
+        Reverted(finding=finding, fix=fix, after=number)
+        for number, each in enumerate(campaign.rounds, start=1)
+        for finding, fix in (resolved(action) for action in each.after if isinstance(action, RevertResolves))
+    )
+
+
+def resolved(action: RevertResolves) -> tuple[str, str]:
+    """Return the labels, as findings have them, of a finding and of the fix that a revert test resolves it by."""
+    return unicodedata.normalize("NFC", action.finding), unicodedata.normalize("NFC", action.fix)
 
 
 def said(action: Action) -> Answer | None:

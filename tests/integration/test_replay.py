@@ -12,7 +12,7 @@ from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import intake
 from drysweep_pipeline.replay import answer, core, pipeline
-from drysweep_pipeline.replay.scenario import RevertResolves, Scenario, read_scenario
+from drysweep_pipeline.replay.scenario import Scenario, read_scenario
 from tests import scenarios
 
 # Our own that lean on what the ledger keeps; the others play through it too, but not every time.
@@ -20,7 +20,8 @@ LEDGER = (
     *("backfill_between_two", "backfill_reopens_nothing", "same_day_goes_by_sequence", "expiry_on_the_last_day"),
     *("not_run_keeps_valid_rows", "numbers_and_text_differ", "people_act_on_what_others_found"),
     *("calls_trip_while_judging_with_k_left", "calls_trip_during_the_wave", "continue_lifts_every_ceiling"),
-    *("escalated_then_decided", "labels_hold_slashes_and_numbers"),
+    *("escalated_then_decided", "labels_hold_slashes_and_numbers", "dry_churn_across_campaigns"),
+    *("churn_asks_though_only_nits_came", "churn_needs_the_same_scope"),
 )
 # What only a real run has: when things happened, and what its report says beside the keys of an answer.
 KEYS = (
@@ -71,17 +72,7 @@ def comparable(told: Answers | DrysweepError) -> object:
     return [{key: each[key] for key in KEYS} for each in told], logged
 
 
-def asks_for_revert_tests(path: Path) -> bool:
-    scenario = scenarios.read(path)
-    if isinstance(scenario, DrysweepError):
-        return False
-    acts = [act for each in scenario.campaigns for a_round in each.rounds for act in a_round.after]
-    return any(isinstance(act, RevertResolves) for act in acts)
-
-
 def held_both_ways(path: Path, home: Path) -> None:
-    if asks_for_revert_tests(path):
-        pytest.skip("revert tests are not played through the pipeline yet")
     told = played(path, through_files(home))
     held(path, told)
     assert comparable(told) == comparable(played(path, core.replay))
@@ -166,13 +157,6 @@ def test_a_refused_file_answers_with_its_error_alone(tmp_path: Path) -> None:
     told = answer.refused(path, error)
     assert set(told) == {"schema_version", "file", "error"}
     assert told["error"].startswith(f"{path}:4: go: ")
-
-
-def test_a_revert_test_is_refused_by_the_pipeline_at_its_line(tmp_path: Path) -> None:
-    path = next(path for path in scenarios.OWN if path.stem == "redraft_returns_it")
-    told = played(path, through_files(tmp_path))
-    assert isinstance(told, DrysweepError)
-    assert str(told).startswith(f"{path}:6: revert tests are not played")
 
 
 def test_a_file_name_that_is_no_sweep_name_plays_all_the_same(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ ACTIONS = st.one_of(
     LABEL.map(lambda label: {"decline": label}),
     LABEL.map(lambda label: {"contest": {"finding": label, "evidence": "a.py:1", "by": "ann"}}),
     LABEL.map(lambda label: {"confirm": {"finding": label, "by": "ann"}}),
+    st.tuples(LABEL, LABEL).map(lambda pair: {"revert_resolves": {"finding": pair[0], "fix": pair[1]}}),
     st.tuples(LABEL, st.sampled_from(["2026-01-01", "2026-01-15"])).map(
         lambda given: {"accept_risk": {"finding": given[0], "by": "ann", "expires": given[1]}}
     ),

@@ -1,0 +1,127 @@
+"""The revert test: the material of a round with a fix reverted, searched once more as the round searched it (R11).
+
+What is reverted is a copy. Only one strategy looks, at the angle and with the seed that it had in the round. Whatever
+keeps the test from saying yes or no raises, and says why.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from drysweep_pipeline import candidates, landing
+from drysweep_pipeline.budget import Budget
+from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, Strategy
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.wave import read_plan, snapshot_of
+from drysweep_pipeline.errors import FinderError, IntegrityError, MaterialError, Refused
+from drysweep_pipeline.finders import FINDERS, Found, Request
+from drysweep_pipeline.landing import LandedFile
+from drysweep_pipeline.material import Snapshot, git
+from drysweep_pipeline.material.git import Checkout, Fix
+from drysweep_pipeline.material.paths import Location, locate
+from drysweep_pipeline.material.snapshot import freeze_at
+from drysweep_pipeline.scratch import scratch
+from drysweep_pipeline.values import Usage
+from drysweep_pipeline.variation import Look
+
+_RAISED = "select distinct cast(fp as varchar) from read_parquet(?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """What a revert test landed: the digest of the reverted material, and the rows that were found in it."""
+
+    snapshot: str
+    file: LandedFile
+
+
+class Bench:
+    """What the revert tests of one round work on: its snapshot, and the checkout that it was taken from."""
+
+    def __init__(self, campaign: Campaign, round: int) -> None:
+        """Raise ``MaterialError`` where the round's material is not of a kind that a fix can be reverted in."""
+        self.campaign, self.round = campaign, round
+        self.material, self.where = _where(campaign)
+        self.checkout, self.snapshot, self.revision = _found(campaign, round, self.where)
+        self._without: dict[Fix, Snapshot] = {}
+
+    def fix(self, revision: str | None) -> Fix:
+        """Return the commits of a fix. Raises ``MaterialError`` where they are not known."""
+        if revision is None:
+            raise MaterialError("the fix names no revision")
+        return git.fix_of(self.checkout, revision)
+
+    def has(self, fix: Fix) -> bool:
+        """Tell whether a fix is in the material that the round read."""
+        return git.has(self.checkout, self.revision, fix)
+
+    def check_clean(self) -> None:
+        """Raise ``MaterialError`` where the material was not what the commit says, so that a copy would not be it."""
+        if self.snapshot.dirty:
+            raise MaterialError(f"{self.snapshot.dirty} files of the material were not as in {self.revision[:12]}")
+
+    def search(self, budget: Budget, strategy: Strategy, look: Look, fix: Fix, path: Path) -> Reverted:
+        """Have a strategy search the material without a fix, for one call, and land its rows at ``path``.
+
+        Raises ``Refused`` at a ceiling, ``MaterialError`` where the fix cannot be reverted, ``FinderError`` where the
+        strategy did not run to its end.
+        """
+        reservation = budget.reserve(1, f"revert test {strategy.name}")
+        if reservation is None:
+            raise Refused(f"ceiling: {budget.tripped}")
+        usage = Usage()
+        try:
+            reverted = self._reverted(fix)
+            usage = Usage(calls=1)
+            found = FINDERS[strategy.kind](Request(strategy, look, self.round, reverted.database))
+            usage = found.usage
+            taken = _land(found, strategy, self.campaign.declaration.sweep.fingerprint.fields, path)
+        finally:
+            budget.settle(reservation, usage)
+        if taken.refused:
+            raise FinderError(f"{taken.refused} rows refused, the first for {taken.first_refused[0].reason}")
+        return Reverted(reverted.digest, landing.landed(path, taken))
+
+    def _reverted(self, fix: Fix) -> Snapshot:
+        """Return a snapshot of the material without a fix. Raises ``MaterialError`` where less of it can be read."""
+        if fix not in self._without:
+            snapshots = self.campaign.home.snapshots
+            with git.without(self.checkout, self.revision, fix, snapshots) as folder:
+                here = Location(folder, self.where.date)
+                self._without[fix] = freeze_at(self.material, here, snapshots, self.snapshot)
+        reverted = self._without[fix]
+        # A finding that is not seen in what cannot be read need not be gone.
+        hidden = sorted(set(reverted.unreadable()) - set(self.snapshot.unreadable()))
+        if hidden:
+            raise MaterialError(f"without the fix {hidden[0][0]} cannot be read: {hidden[0][1]}")
+        return reverted
+
+
+def raised(path: Path) -> frozenset[str]:
+    """Return the fingerprints of the findings that landed rows raise."""
+    with scratch() as connection:
+        return frozenset(fp for (fp,) in connection.execute(_RAISED, [str(path)]).fetchall())
+
+
+def _where(campaign: Campaign) -> tuple[RegistryMaterial | FilesMaterial, Location]:
+    material = campaign.declaration.sweep.material
+    if not isinstance(material, RegistryMaterial | FilesMaterial):
+        raise MaterialError(f"a fix cannot be reverted in material of the kind {material.kind}")
+    return material, locate(material.path, campaign.declaration.base, campaign.as_of)
+
+
+def _found(campaign: Campaign, round: int, where: Location) -> tuple[Checkout, Snapshot, str]:
+    planned = read_plan(campaign, round)
+    try:
+        snapshot = snapshot_of(campaign, planned.snapshot) if planned is not None else None
+    except IntegrityError as error:
+        raise MaterialError(f"the snapshot cannot be read: {error.what}") from error
+    checkout = git.checkout(where.path)
+    if snapshot is None or snapshot.revision is None or checkout is None:
+        raise MaterialError("the material is no git checkout")
+    return checkout, snapshot, snapshot.revision
+
+
+def _land(found: Found, strategy: Strategy, fields: tuple[str, ...], path: Path) -> candidates.Taken:
+    if found.table is not None:
+        return candidates.land_table(found.table, strategy.name, fields, path)
+    return candidates.land_rows(found.rows or (), strategy.name, fields, path)

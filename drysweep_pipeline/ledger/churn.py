@@ -1,0 +1,63 @@
+"""What a round brought at the scope of a fix: the pairs of which one may be the other's doing (R11).
+
+Whether it is, is found out in ``engine.churn``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from drysweep_pipeline.ledger.store import Ledger
+from drysweep_pipeline.values import Place
+
+_AT_A_FIX = """
+    with raised as (
+        select fp, identity, scope, min(strategy) as strategy
+        from read_parquet($files)
+        where fp in (select unnest(cast($fresh as uuid[])))
+        group by fp, identity, scope
+    )
+    select
+        raised.fp, raised.identity, raised.strategy, life.fp, life.scope, life.revision,
+        (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
+    from raised
+    join current_lives life on life.scope = raised.scope
+    where life.state = 'fixed' and life.fp <> raised.fp
+    order by raised.fp, life.fp
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AtAFix:
+    """A fresh finding, a strategy that raised it at a scope, and a fix that has the same scope.
+
+    ``revision`` is that of the fix; ``before`` tells whether the fix stands before the snapshot that the round read.
+    """
+
+    finding: UUID
+    identity: str
+    strategy: str
+    fix: UUID
+    scope: str
+    revision: str | None
+    before: bool
+
+
+def at_fixes(
+    ledger: Ledger, files: Sequence[Path], fresh: Sequence[str], place: Place, snapshot_round: int
+) -> list[AtAFix]:
+    """Return the pairs of a round's fresh findings, as its landed files raise them, with fixes at one of their scopes.
+
+    A finding has every scope that any of its rows gave.
+    """
+    if not files or not fresh:
+        return []
+    named = {
+        "files": [str(file) for file in files],
+        "fresh": list(fresh),
+        "as_of": place.as_of,
+        "seq": place.seq,
+        "snapshot": snapshot_round,
+    }
+    return [AtAFix(*row) for row in ledger.connection.execute(_AT_A_FIX, named).fetchall()]
