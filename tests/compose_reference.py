@@ -5,9 +5,11 @@ apart from the sweep's SQL; no row is listed anywhere.
 """
 
 import csv
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -47,6 +49,34 @@ def reference(path: Path) -> set[Finding]:
         rows = list(csv.DictReader(file))
     assert {row["rule"] for row in rows} <= set(RULES) | OUT_OF_SCOPE
     return {(row["blueprint"], row["service"] or "-", RULES[row["rule"]]) for row in rows if row["rule"] in RULES}
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """From when to when the reference held each finding open, commit by commit; ``days`` are the instants of dates."""
+
+    spans: dict[Finding, list[tuple[datetime, datetime | None]]]
+    days: dict[str, datetime]
+
+    @classmethod
+    def of(cls, folder: Path) -> "Lifetimes":
+        spans: dict[Finding, list[tuple[datetime, datetime | None]]] = {}
+        with (folder / "finding_lifetimes.csv").open() as file:
+            for row in csv.DictReader(file):
+                if row["rule"] in RULES:
+                    closed = datetime.fromisoformat(row["closed_at"]) if row["closed_at"] else None
+                    found = (row["blueprint"], row["service"] or "-", RULES[row["rule"]])
+                    spans.setdefault(found, []).append((datetime.fromisoformat(row["opened_at"]), closed))
+        index = json.loads((folder / "snapshots" / "index.json").read_text())
+        return cls(spans, {each["date"]: datetime.fromisoformat(each["committed_at"]) for each in index})
+
+    def __contains__(self, found: object) -> bool:
+        return found in self.spans
+
+    def is_open(self, found: Finding, date: str) -> bool:
+        """Tell whether the reference held a finding open when a date's snapshot was taken."""
+        at = self.days[date]
+        return any(opened <= at and (closed is None or closed > at) for opened, closed in self.spans.get(found, []))
 
 
 @dataclass(frozen=True)

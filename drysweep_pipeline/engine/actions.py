@@ -30,6 +30,11 @@ def done(deeds: list[dict[str, Any]], after_round: int) -> dict[str, Any]:
     return {"action": "deeds", "after_round": after_round, "at": _now(), "deeds": deeds}
 
 
+def closed(deeds: list[dict[str, Any]], withheld: str | None, after_round: int) -> dict[str, Any]:
+    """Return the action that closings by evidence are, with why others that were not seen stay open."""
+    return {**done(deeds, after_round), "action": "closings", "withheld": withheld}
+
+
 def deed_of(
     fp: UUID, severity: Severity, deed: Deed, *, basis: str | None = None, verified: bool | None = None
 ) -> dict[str, Any]:
@@ -66,6 +71,9 @@ def _take_in(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, 
         return
     for deed in action["deeds"]:
         _do(ledger, campaign, action["after_round"], deed, at)
+    if action.get("withheld"):
+        event = Event("closing_withheld", action["after_round"], reason=action["withheld"])
+        ledger_journal.log(ledger, campaign.id, at, [event])
 
 
 def _do(ledger: Ledger, campaign: Campaign, round: int, done: dict[str, Any], at: datetime) -> None:

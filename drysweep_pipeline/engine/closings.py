@@ -2,10 +2,11 @@
 
 Evidence is positive: a strategy that once saw a finding ran completely, at the same angle, on a newer snapshot, and did
 not see it. It counts only where nothing else could be why: the strategy is declared as it was, leaves nothing to
-chance, and can read all that it could read then. Whatever falls short of that is an observation, and closes nothing.
+chance, and nothing unread may hide what it saw. Whatever falls short of that is an observation, and closes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from uuid import UUID
 
@@ -19,9 +20,28 @@ from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger.absence import Absence, absences
 from drysweep_pipeline.lifecycle import EVIDENCE, Act, Deed
 from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.material.readable import hidden_since
 from drysweep_pipeline.values import Outcome, Rule
 
 _GOING_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """One absence for each finding that nothing but a fix explains; those that something unread may explain as well."""
+
+    proven: tuple[Absence, ...]
+    hidden: frozenset[UUID]
+    by: frozenset[str]
+
+    @property
+    def withheld(self) -> str | None:
+        """What to tell of the hidden ones, or None where nothing is hidden."""
+        if not self.hidden:
+            return None
+        shown = ", ".join(sorted(self.by)[:_SHOWN]) + (" and more" if len(self.by) > _SHOWN else "")
+        return f"findings not seen that stay open: {len(self.hidden)}; unread now, these may hide them: {shown}"
 
 
 def close(ledger: Ledger, campaign: Campaign) -> None:
@@ -29,9 +49,15 @@ def close(ledger: Ledger, campaign: Campaign) -> None:
     sweep, now = campaign.declaration.sweep, journal.standing(campaign)
     if sweep.fixed_by != "evidence" or sweep.convergence.rule is not Rule.DRY or now.outcome in _GOING_ON:
         return
-    deeds = [_deed(campaign, absence) for absence in _proven(ledger, campaign)]
-    if deeds:
-        actions.land(ledger, campaign, actions.done(deeds, now.rounds))
+    evidence = _weighed(campaign, absences(ledger, campaign.id, campaign.place(0)))
+    if evidence.proven or (evidence.withheld and not _was_closed(campaign, now.rounds)):
+        deeds = [_deed(campaign, absence) for absence in evidence.proven]
+        actions.land(ledger, campaign, actions.closed(deeds, evidence.withheld, now.rounds))
+
+
+def _was_closed(campaign: Campaign, rounds: int) -> bool:
+    said = journal.read_actions(campaign)
+    return any(action["action"] == "closings" and action["after_round"] == rounds for action in said)
 
 
 def _deed(campaign: Campaign, absence: Absence) -> dict[str, object]:
@@ -45,17 +71,23 @@ def _deed(campaign: Campaign, absence: Absence) -> dict[str, object]:
     return actions.deed_of(absence.fp, finding.severity, deed, verified=True)
 
 
-def _proven(ledger: Ledger, campaign: Campaign) -> Iterator[Absence]:
-    """Yield one absence a finding that nothing but a fix explains."""
-    proven: set[UUID] = set()
+def _weighed(campaign: Campaign, found: Iterable[Absence]) -> _Evidence:
+    """Part the absences by what explains them."""
+    proven: dict[UUID, Absence] = {}
+    hidden: set[UUID] = set()
+    by: set[str] = set()
     comparable = cache(lambda strategy, earlier: _is_comparable(campaign, strategy, earlier))
-    as_readable = cache(lambda then, now: _is_as_readable(campaign, then, now))
-    for absence in absences(ledger, campaign.id, campaign.place(0)):
+    hiding = cache(lambda then, now: _hiding(campaign, then, now))
+    for absence in found:
         if absence.fp in proven or not comparable(absence.strategy, absence.campaign):
             continue
-        if as_readable(absence.snapshot, absence.unseen_snapshot):
-            proven.add(absence.fp)
-            yield absence
+        unread = hiding(absence.snapshot, absence.unseen_snapshot)
+        if unread:
+            hidden.add(absence.fp)
+            by.update(unread)
+        else:
+            proven[absence.fp] = absence
+    return _Evidence(tuple(proven.values()), frozenset(hidden - proven.keys()), frozenset(by))
 
 
 def _is_comparable(campaign: Campaign, strategy: str, earlier: str) -> bool:
@@ -63,20 +95,19 @@ def _is_comparable(campaign: Campaign, strategy: str, earlier: str) -> bool:
     now, then = campaign.declaration.sweep, _campaign(campaign, earlier).declaration.sweep
     mine = next((each for each in now.strategies if each.name == strategy), None)
     theirs = next((each for each in then.strategies if each.name == strategy), None)
-    return mine is not None and mine == theirs and now.material == then.material and not by_chance(mine)
+    if mine is None or mine != theirs or now.material != then.material:
+        return False
+    return mine.proves_absence and not by_chance(mine)
 
 
-def _is_as_readable(campaign: Campaign, then: str, now: str) -> bool:
-    """Tell whether a newer snapshot leaves nothing unread that an older one could read."""
+def _hiding(campaign: Campaign, then: str, now: str) -> list[str]:
+    """Return what a newer snapshot leaves unread that may hide what an older one showed."""
     if isinstance(campaign.declaration.sweep.material, ScriptedMaterial):
-        return True
+        return []
     try:
-        unread_now = {file for file, _ in Snapshot.open(campaign.home.snapshots / now).unreadable()}
-        if not unread_now:
-            return True
-        return unread_now <= {file for file, _ in Snapshot.open(campaign.home.snapshots / then).unreadable()}
-    except DrysweepError:
-        return False  # a snapshot that is gone proves nothing
+        return hidden_since(*(Snapshot.open(campaign.home.snapshots / digest) for digest in (then, now)))
+    except DrysweepError as error:
+        return [str(error)]  # a snapshot that is gone proves nothing
 
 
 def _campaign(campaign: Campaign, name: str) -> Campaign:

@@ -24,7 +24,7 @@ from drysweep_pipeline.material import Snapshot, freeze
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.sandbox import check_query
-from tests.compose_reference import CAUSES, Catalogue, Finding, cause_of, reference
+from tests.compose_reference import CAUSES, Catalogue, Finding, Lifetimes, cause_of, reference
 from tests.real_data import DOKPLOY_DATES, dokploy_home, real_data
 
 SWEEP = Path(__file__).parents[2] / "assets" / "sweeps" / "compose_catalogue"
@@ -32,7 +32,6 @@ DECLARED: Declaration = read_declaration(SWEEP / "defs.yaml")
 NAME = DECLARED.sweep.name
 MATERIAL = cast(RegistryMaterial, DECLARED.sweep.material)
 STRATEGIES = [strategy for strategy in DECLARED.sweep.strategies if isinstance(strategy, SqlStrategy)]
-TWO_DATES = ("2025-06-24", "2026-07-21")
 READ_THE_CATALOGUE = {"catalogue_label", "live_vs_charter"}
 ANGLES = max(len(strategy.angles) for strategy in STRATEGIES)
 
@@ -258,17 +257,9 @@ def swept(root: Path, dates: tuple[str, ...], snapshots: Path, most: int = 99) -
     return Swept(home, dates, tuple(campaigns))
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(TWO_DATES, id="two dates"),
-        pytest.param(DOKPLOY_DATES, id="six dates", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
-    ],
-)
-def backfill(
-    request: pytest.FixtureRequest, frozen: dict[str, Snapshot], snapshots: Path, tmp_path_factory: Any
-) -> Swept:
-    return swept(tmp_path_factory.mktemp("home"), request.param, snapshots)
+@pytest.fixture(scope="module")
+def backfill(frozen: dict[str, Snapshot], snapshots: Path, tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    return swept(tmp_path_factory.mktemp("home"), DOKPLOY_DATES, snapshots)
 
 
 def test_each_campaign_goes_quiet_on_the_material_of_its_own_date(backfill: Swept, frozen: dict[str, Snapshot]) -> None:
@@ -328,6 +319,81 @@ def test_three_passes_would_have_missed_what_later_angles_find(backfill: Swept) 
     assert [sum(told["new"][3:]) > 0 for told in backfill.summaries()] == [True] * len(backfill.dates)
     late = backfill.ask("select distinct kind from all_findings where first_round > 3")
     assert len(late) >= 3
+
+
+@pytest.fixture(scope="module")
+def lifetimes() -> Lifetimes:
+    return Lifetimes.of(real_data("dokploy"))
+
+
+def moves(backfill: Swept, name: str) -> list[tuple[Finding, str]]:
+    """Return the findings that an event says moved, each with the date whose campaign moved it."""
+    said = backfill.ask(f"""
+        select {IDENTITY}, strftime(c.as_of, '%Y-%m-%d')
+        from events e
+        join campaigns c using (campaign)
+        join all_findings f on f.fp = e.fp
+        where e.name = ?
+    """, name)  # fmt: skip
+    return [((blueprint, service, mode), date) for blueprint, service, mode, date in said]
+
+
+def test_what_evidence_closes_was_closed_in_the_history_of_the_commits(
+    backfill: Swept, compared: dict[str, Any], lifetimes: Lifetimes
+) -> None:
+    closed = moves(backfill, "finding_fixed")
+    wrong = [(found, date) for found, date in closed if lifetimes.is_open(found, date)]
+    assert len(closed) > 50
+    assert {date for _, date in closed} >= {"2025-09-27", "2026-03-05", "2026-07-21"}
+    # What the reference still holds open there, it holds open for a reason that the sweep does not share.
+    assert [(found, date) for found, date in wrong if cause_of(compared[date][0], "theirs", found) is None] == []
+    assert len(wrong) <= 1
+
+
+def test_what_the_commits_closed_is_closed_or_says_what_may_hide_it(
+    backfill: Swept, found: dict[str, set[Finding]], lifetimes: Lifetimes
+) -> None:
+    fixed = {finding for finding, _ in moves(backfill, "finding_fixed")}
+    gone = {each for date in DOKPLOY_DATES for each in found[date]} - found[DOKPLOY_DATES[-1]]
+    gone -= {tuple(row) for row in backfill.ask(f"select {IDENTITY} from all_findings where verdict = 'rejected'")}
+    left = {each for each in gone - fixed if each in lifetimes and not lifetimes.is_open(each, DOKPLOY_DATES[-1])}
+    withheld = backfill.ask("select reason from events where name = 'closing_withheld' and campaign like '20260721%'")
+    assert len(gone & fixed) > len(left)
+    counts = [int(reason.partition("stay open: ")[2].partition(";")[0]) for (reason,) in withheld]
+    assert counts == [len(gone - fixed)]
+    assert all("template.toml" in reason for (reason,) in withheld)
+    open_still = backfill.ask(f"select {IDENTITY} from findings where not_observed > 0 and state = 'open'")
+    assert left <= {tuple(row) for row in open_still}
+
+
+def test_no_finding_that_its_own_date_still_shows_is_closed(backfill: Swept, found: dict[str, set[Finding]]) -> None:
+    reopened = moves(backfill, "finding_reopened")
+    for finding, date in moves(backfill, "finding_fixed"):
+        assert finding not in found[date]
+        later = [each for each in DOKPLOY_DATES if each > date and finding in found[each]]
+        # Seen again afterwards, it is open again.
+        assert not later or (finding, later[0]) in reopened
+    states = {tuple(row[:3]): row[3] for row in backfill.ask(f"select {IDENTITY}, state from findings")}
+    assert all(states[each] in ("open", "reopened") for each in found[DOKPLOY_DATES[-1]] if each in states)
+
+
+def test_an_unreadable_catalogue_closes_nothing_that_it_hides(catalogue: Path, tmp_path: Path) -> None:
+    first, second = DOKPLOY_DATES[0], "2025-06-25"
+    folder = tmp_path / "catalogue"
+    edge = real_data("dokploy") / "edge"
+    for date, name in ((first, "meta.json.parent.readable"), (second, "meta.json.495de151.unreadable")):
+        shutil.copytree(catalogue / first, folder / date)
+        shutil.copy(catalogue / f"{first}.manifest.jsonl", folder / f"{date}.manifest.jsonl")
+        shutil.copy(edge / name, folder / date / "meta.json")
+    (tmp_path / "snapshots").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPOSE_CATALOGUE", str(folder))
+        both = swept(tmp_path / "home", (first, second), tmp_path / "snapshots")
+    assert [told["outcome"] for told in both.summaries()] == ["converged", "failed"]
+    hidden = both.ask("select count(*) from findings where not_observed = 1")[0][0]
+    assert hidden > 30
+    assert both.ask("select state, count(*) from findings where not_observed = 1 group by all") == [("open", hidden)]
+    assert both.ask("select count(*) from events where name = 'finding_fixed'") == [(0,)]
 
 
 def edge_case(folder: Path, catalogue: Path, name: str) -> Swept:

@@ -22,7 +22,7 @@ ALLOWED: dict[State, dict[Act, State]] = {
     State.REOPENED: FROM_OPEN,
     State.ESCALATED: {act: to for act, to in FROM_OPEN.items() if act is not Act.ESCALATE},
     State.FIXED: {Act.REOPEN: State.REOPENED},
-    State.ACCEPTED_RISK: {Act.EXPIRE: State.OPEN},
+    State.ACCEPTED_RISK: {Act.EXPIRE: State.OPEN, Act.WITHDRAW: State.OPEN, Act.LAPSE: State.OPEN},
     State.CONTESTED: {},
     State.DECLINED: {},
 }
@@ -56,7 +56,7 @@ def test_a_person_may_confirm_whatever_is_not_confirmed_and_moves_nothing(verdic
         assert moved(verdict, state, Severity.MAJOR, whole(Act.CONFIRM)) == (Verdict.CONFIRMED, state)
 
 
-@pytest.mark.parametrize("act", [Act.CONTEST, Act.ACCEPT_RISK, Act.CONFIRM])
+@pytest.mark.parametrize("act", [Act.CONTEST, Act.ACCEPT_RISK, Act.CONFIRM, Act.WITHDRAW])
 @pytest.mark.parametrize("by", [None, "", "  "])
 def test_who_answers_for_it_is_required(act: Act, by: str | None) -> None:
     with pytest.raises(Refused, match="the name of a person is required"):
