@@ -35,12 +35,29 @@ def campaigns(
     if sweep is not None and not found:
         _check_known(place, sweep)
     listed = [dict(zip(_COLUMNS, (_plain(value) for value in row), strict=True)) for row in found]
+    waiting = _waiting(place, {row["sweep"] for row in listed})
+    listed = [{**row, "waits_for": waiting.get((row["sweep"], row["campaign"]))} for row in listed]
     if json:
         put_json({"schema_version": 1, "campaigns": listed})
     else:
         named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in listed]
-        put_table(list(_SHOWN), [[row[name] for name in _SHOWN] for row in named])
+        shown = [*_SHOWN, "waits_for"] if waiting else list(_SHOWN)
+        put_table(shown, [[row[name] for name in shown] for row in named])
     return 0
+
+
+def _waiting(home: Home, sweeps: set[str]) -> dict[tuple[str, str], str]:
+    """Return what the campaigns of sweeps wait for, by sweep and campaign; those that wait for nothing are left out."""
+    from drysweep_pipeline.engine.state import read_states
+    from drysweep_pipeline.reports.waiting import at_state, waits_for
+
+    found = {}
+    for sweep in sweeps:
+        states = read_states(home.sweep(sweep).root / "state")
+        for state in states:
+            if waiting := waits_for(at_state(state, states)):
+                found[sweep, state.campaign] = waiting.sentence
+    return found
 
 
 def _check_known(home: Home, sweep: str) -> None:

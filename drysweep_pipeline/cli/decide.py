@@ -95,7 +95,7 @@ def _answer(
 @contextmanager
 def saying_what_it_waits_for(home: "Home", campaign: "Campaign") -> Iterator[None]:
     """Let a refusal that knows no help say what the campaign waits for instead."""
-    from drysweep_pipeline.reports.beside import home_option, stand
+    from drysweep_pipeline.reports.beside import home_option, stand_of
     from drysweep_pipeline.reports.waiting import waits_for
 
     try:
@@ -103,7 +103,7 @@ def saying_what_it_waits_for(home: "Home", campaign: "Campaign") -> Iterator[Non
     except Refused as error:
         if error.help is None:
             option = home_option(home)
-            waiting = waits_for(stand(home, campaign.home.name, campaign.id, {}), option)
+            waiting = waits_for(stand_of(campaign), option)
             status = f"`drysweep status {campaign.home.name}/{campaign.id}{option}` says where it stands"
             error.help = f"{waiting.sentence}: `{waiting.choices[0].command}`" if waiting else status
         raise

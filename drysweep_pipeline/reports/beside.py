@@ -9,7 +9,7 @@ from drysweep_pipeline.declaration import thaw_json
 from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal
-from drysweep_pipeline.engine.campaign import FILE, load
+from drysweep_pipeline.engine.campaign import FILE, Campaign, load
 from drysweep_pipeline.engine.state import queued_behind, read_states
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.campaign import Row
@@ -34,11 +34,17 @@ def unread(home: Home, sweep: str, rounds: Sequence[Row]) -> list[tuple[str, str
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:
     """Return a campaign as far as waiting goes: from its landed journal, else from its row in the history."""
     if (home.sweep(sweep).landing(campaign) / FILE).exists():
-        standing = journal.standing(load(home, sweep, campaign))
-    else:
-        outcome = Outcome(head["outcome"])
-        standing = Standing(Ceilings(head["rounds"]), outcome, head["reason"], head["rounds"], head["quiet"])
-    return Stand(sweep, campaign, head["k"], standing, behind(home, sweep, campaign))
+        return stand_of(load(home, sweep, campaign))
+    outcome = Outcome(head["outcome"])
+    standing = Standing(Ceilings(head["rounds"]), outcome, head["reason"], head["rounds"], head["quiet"])
+    return Stand(sweep, campaign, head["k"], standing)
+
+
+def stand_of(campaign: Campaign) -> Stand:
+    """Return a recorded campaign as far as waiting goes."""
+    home = campaign.home
+    before = behind(home.home, home.name, campaign.id)
+    return Stand(home.name, campaign.id, campaign.policy.k, journal.standing(campaign), before)
 
 
 def behind(home: Home, sweep: str, campaign: str) -> tuple[str, ...]:
