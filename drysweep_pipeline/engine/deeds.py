@@ -4,20 +4,31 @@ Which moves are allowed is decided in ``lifecycle``. A refusal names the deed, b
 and changes nothing: neither that deed nor the others beside it.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
 from drysweep_pipeline.engine import actions, journal, standing
-from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.naming import Sighted, sighted
+from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
+from drysweep_pipeline.engine.naming import Sighted, meant, short, sighted
 from drysweep_pipeline.engine.proof import Proof, proof_of
 from drysweep_pipeline.engine.repair import repair
-from drysweep_pipeline.errors import Refused
+from drysweep_pipeline.errors import NotFound, Refused
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.findings import newest_campaign
+from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger, lives, open_ledger
 from drysweep_pipeline.lifecycle import Act, Deed, moved
-from drysweep_pipeline.values import State, Verdict
+from drysweep_pipeline.values import State, Verdict, status
+
+LONGEST = 10_000
+"""How many characters a reason, or any other text of a deed, may have."""
+# No control characters, and no halves of characters; a reason may have more than one line.
+_LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
+_LINES = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +41,96 @@ class Asked:
     line: int | None = None
 
 
-def act(campaign: Campaign, asked: Sequence[Asked]) -> list[Sighted]:
-    """Record deeds at the campaign's last decided round, all or none, and return the findings they were done to.
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a finding stands: what was said of it, and its state."""
 
+    verdict: Verdict
+    state: State
+
+    @property
+    def status(self) -> str:
+        """The word that people see."""
+        return status(self.verdict, self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A deed as it was recorded, and where it took the finding; ``verified``: whether the material has its evidence.
+
+    ``deed`` has what was filled in: the scope of a fix, and the revision where that is known.
+    """
+
+    finding: Sighted
+    deed: Deed
+    before: Position
+    after: Position
+    verified: bool | None
+    landed: dict[str, object]
+
+
+def act(campaign: Campaign, asked: Sequence[Asked], *, overruled_with_reason: bool = False) -> list[Done]:
+    """Record deeds at the campaign's last decided round, all or none, and return what each did.
+
+    ``overruled_with_reason``: a confirmation that overrules a rejection says why, as people have to (R8).
     Raises ``NotFound`` where no campaign of the sweep sighted a finding, ``Refused`` where a move is not allowed.
     """
+    if not asked:
+        raise Refused("no finding is named", help="name one by its fingerprint or its label")
     with open_ledger(campaign.home.ledger) as ledger:
         repair(ledger, campaign)
         proof = proof_of(campaign)
-        now: dict[UUID, tuple[Verdict, State]] = {}
-        done, found = [], []
-        for each in asked:
-            try:
-                finding, landed = _allowed(ledger, campaign, each, proof, now)
-            except Refused as error:
-                raise _at_its_line(error, each) from error
-            done.append(landed)
-            found.append(finding)
-        actions.land(ledger, campaign, actions.done(done, journal.standing(campaign).rounds))
+        done: list[Done] = []
+        now: dict[UUID, Position] = {}
+        with _kept_open(campaign.home.home):
+            for each in asked:
+                with _at_its_line(each, named=len(asked) > 1):
+                    _check_texts(each.deed)
+                    one = _allowed(ledger, campaign, each, proof, now)
+                    if overruled_with_reason:
+                        _check_reason(one)
+                done.append(one)
+                now[one.finding.fp] = one.after
+        actions.land(ledger, campaign, actions.done([each.landed for each in done], journal.standing(campaign).rounds))
         standing.publish(ledger, campaign)
-    return found
+    return done
 
 
-def _allowed(
-    ledger: Ledger, campaign: Campaign, asked: Asked, proof: Proof, now: dict[UUID, tuple[Verdict, State]]
-) -> tuple[Sighted, dict[str, object]]:
-    """Return the finding that is meant and the deed as it lands; ``now`` is where earlier deeds left the findings."""
+def campaign_for(home: Home, asked: Iterable[Asked], sweep: str | None = None, campaign: str | None = None) -> Campaign:
+    """Return the campaign that deeds are recorded in: the one that is named, else the newest of their sweep.
+
+    Newest is by (as_of, seq), among those with a decided round where there is one. Without a ``sweep`` it is the one
+    that found what is meant. Raises ``NotFound``, or ``Refused`` where that is not one sweep.
+    """
+    owner = sweep if sweep is not None else _sweep_of(home, asked)
+    if campaign is None:
+        campaign = newest_campaign(home, owner) or next(reversed(campaigns(home, owner)), None)
+    if campaign is None:
+        raise NotFound("sweep", short(owner), home.sweeps())
+    return load(home, owner, campaign)
+
+
+def _sweep_of(home: Home, asked: Iterable[Asked]) -> str:
+    known = home.sweeps()
+    if len(known) == 1:
+        return known[0]
+    owners: dict[str, str] = {}
+    for each in asked:
+        with _at_its_line(each):
+            owners.setdefault(meant(home, each.finding).sweep, each.finding)
+            if len(owners) > 1:
+                help = f"one sweep at a time: {', '.join(f'{short(name)} is of {of}' for of, name in owners.items())}"
+                raise Refused("these are findings of several sweeps", help=help)
+    if not owners:
+        raise Refused("no finding is named", help="name one by its fingerprint or its label")
+    return next(iter(owners))
+
+
+def _allowed(ledger: Ledger, campaign: Campaign, asked: Asked, proof: Proof, now: dict[UUID, Position]) -> Done:
+    """Return the deed as it will be done; ``now`` is where earlier deeds left the findings."""
     finding = sighted(ledger, campaign, asked.finding)
-    before = now.get(finding.fp) or lives.standing_of(ledger, finding.fp)
-    now[finding.fp] = moved(*before, finding.severity, asked.deed)
+    before = now.get(finding.fp) or Position(*lives.standing_of(ledger, finding.fp))
+    after = Position(*moved(before.verdict, before.state, finding.severity, asked.deed))
     deed, basis, verified = asked.deed, None, None
     if deed.act is Act.FIX:
         deed = replace(deed, scope=deed.scope or finding.scope, revision=deed.revision or proof.fixed_at())
@@ -66,10 +138,47 @@ def _allowed(
         basis = proof.basis(finding)
     if deed.evidence is not None:
         verified = proof.holds(deed.evidence)
-    return finding, actions.deed_of(finding.fp, finding.severity, deed, basis=basis, verified=verified)
+    landed = actions.deed_of(finding.fp, finding.severity, deed, basis=basis, verified=verified)
+    return Done(finding, deed, before, after, verified, landed)
 
 
-def _at_its_line(error: Refused, asked: Asked) -> Refused:
-    if asked.file is None:
-        return error
-    return Refused(error.what, file=asked.file, line=asked.line, key=error.key, help=error.help)
+def _check_texts(deed: Deed) -> None:
+    """Raise ``Refused`` for a text that a ledger or a reader could not take."""
+    for name in ("by", "evidence", "revision", "scope", "reason"):
+        text = getattr(deed, name)
+        key = f"{deed.act}.{name}"
+        if text is None:
+            continue
+        if len(text) > LONGEST:
+            raise Refused(f"{deed.act}: {name} is longer than {LONGEST} characters", key=key)
+        if not (_LINES if name == "reason" else _LINE).fullmatch(text):
+            raise Refused(f"{deed.act}: {name} holds a character that is no text: {text[:60]!r}", key=key)
+
+
+def _check_reason(done: Done) -> None:
+    overrules = done.deed.act is Act.CONFIRM and done.before.verdict is Verdict.REJECTED
+    if overrules and not (done.deed.reason or "").strip():
+        raise Refused("confirm: a rejection is overruled with a reason", key="confirm.reason", help="say why")
+
+
+@contextmanager
+def _kept_open(home: Home) -> Iterator[None]:
+    """Hold the history open, so that looking up many findings starts its engine once."""
+    if not home.history.exists():
+        yield
+        return
+    with history(home):
+        yield
+
+
+@contextmanager
+def _at_its_line(asked: Asked, *, named: bool = False) -> Iterator[None]:
+    """Have a refusal of a deed name the file and the line it stands on, and the finding where there are others."""
+    try:
+        yield
+    except Refused as error:
+        unsaid = (named or asked.file is not None) and not isinstance(error, NotFound)
+        what = f"{error.what}: {short(asked.finding)}" if unsaid else error.what
+        if asked.file is None and not unsaid:
+            raise
+        raise Refused(what, file=asked.file, line=asked.line, key=error.key, help=error.help) from error

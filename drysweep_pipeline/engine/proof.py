@@ -5,15 +5,17 @@ The material is the snapshot of the campaign's last round, so that a claim is he
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline import sandbox
+from drysweep_pipeline.declaration.model import ScriptedMaterial
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.naming import Sighted
 from drysweep_pipeline.engine.wave import read_plan, snapshot_of
-from drysweep_pipeline.errors import IntegrityError
-from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.errors import IntegrityError, MaterialError
+from drysweep_pipeline.material import Snapshot, git, resolve_path
 
 _TEST = re.compile(r"(?P<file>\S+?)::(?P<test>\S+)")
 _LINE = re.compile(r"(?P<file>\S+):(?P<line>[0-9]+)")
@@ -21,7 +23,7 @@ _DIGEST = re.compile(r"(?:sha256:)?(?P<digest>[0-9a-f]{7,64})")
 _URL = re.compile(r"https?://\S+")
 _HAS_LINE = """
     select count(*) from files
-    where path = $file and cast($line as integer) between 1 and len(string_split(rtrim(text, chr(10)), chr(10)))
+    where path = $file and try_cast($line as hugeint) between 1 and len(string_split(rtrim(text, chr(10)), chr(10)))
 """
 _HAS_TEST = "select count(*) from files where path = $file and contains(text, $test)"
 _HAS_DIGEST = "select count(*) from files where starts_with(sha256, $digest) or starts_with(revision, $digest)"
@@ -30,9 +32,13 @@ _SHA256 = "select sha256 from files where path = $path"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A round's snapshot as a witness; material that has no snapshot knows nothing."""
+    """A round's snapshot as a witness; material that has no snapshot knows nothing.
+
+    ``folder`` is where the material lies that it was taken from.
+    """
 
     snapshot: Snapshot | None
+    folder: Path | None = None
 
     def holds(self, evidence: str) -> bool | None:
         """Tell whether the snapshot has what evidence points at; None where it could not be looked up (a URL)."""
@@ -53,8 +59,14 @@ class Proof:
         return f"{finding.path} {found[0][0]}" if found and found[0][0] else None
 
     def fixed_at(self) -> str | None:
-        """Return the revision that a fix is in where nobody said so; None where that cannot be known."""
-        return None
+        """Return the revision that a fix is in where nobody said so: the commit that is checked out now.
+
+        None where that is still the commit that was searched, because a fix that is not committed has no revision.
+        """
+        if self.snapshot is None or self.snapshot.revision is None or self.folder is None:
+            return None
+        now = git.checkout(self.folder)
+        return now.revision if now is not None and now.revision != self.snapshot.revision else None
 
     def _has(self, query: str, named: dict[str, Any]) -> bool:
         if "test" in named:
@@ -78,6 +90,16 @@ def proof_of(campaign: Campaign) -> Proof:
     if planned is None:
         return Proof(None)
     try:
-        return Proof(snapshot_of(campaign, planned.snapshot))
+        return Proof(snapshot_of(campaign, planned.snapshot), _folder(campaign))
     except IntegrityError:
         return Proof(None)
+
+
+def _folder(campaign: Campaign) -> Path | None:
+    material = campaign.declaration.sweep.material
+    if isinstance(material, ScriptedMaterial):
+        return None
+    try:
+        return resolve_path(material.path, campaign.declaration.base, campaign.as_of)
+    except MaterialError:
+        return None
