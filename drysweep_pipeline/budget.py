@@ -100,10 +100,10 @@ class Budget:
                 return None
             return self._take(calls, purpose)
 
-    def reserve_up_to(self, calls: int, purpose: str) -> tuple[int, int]:
-        """Set aside as many of ``calls`` single calls as fit; return (reservation, how many)."""
+    def reserve_up_to(self, calls: int, purpose: str, unit: int = 1) -> tuple[int, int]:
+        """Set aside as many of ``calls`` as fit, in whole units of so many calls; return (reservation, how many)."""
         with self._lock:
-            granted = min(calls, self._room())
+            granted = min(calls, self._room()) // unit * unit
             if granted < calls:
                 self.tripped = self.tripped or self._over(calls)
             return self._take(granted, purpose), granted

@@ -6,7 +6,8 @@ twice. The kinds of judge live in ``judges``.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -16,12 +17,15 @@ import pyarrow.parquet as pq
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.candidates import COLUMNS
-from drysweep_pipeline.declaration.model import NoJudge
+from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.votes import FILE as VOTES
+from drysweep_pipeline.engine.votes import Votes
 from drysweep_pipeline.engine.wave import budget_of, read_plan, snapshot_of
 from drysweep_pipeline.errors import FinderError, RoundGap
-from drysweep_pipeline.judges import JUDGES, Question, Ruling
+from drysweep_pipeline.judges import IN_CHILDREN, JUDGES, Question, Ruling, panel
+from drysweep_pipeline.judges.answer import text
 from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
 from drysweep_pipeline.scratch import scratch
@@ -36,6 +40,8 @@ _SCHEMA = pa.schema(
         ("reason", pa.string()),
         ("judge", pa.string()),
         ("calls", pa.int32()),
+        # What each member of a panel said, as JSON; null where there is no panel to speak of.
+        ("votes", pa.string()),
     ]
 )
 _PAYLOAD = f"""
@@ -57,6 +63,15 @@ class JudgeReport:
     unjudged: int
     calls: int
     failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A ruling, the calls that it took, and the votes of a panel as JSON."""
+
+    ruling: Ruling
+    calls: int = 0
+    votes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,36 +126,85 @@ def _ask(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]) 
     """Have the judge rule on as many findings as the budget has calls for, and land every ruling."""
     declared = campaign.declaration.sweep.judge
     began = time.monotonic()
-    over = failed = None
     if isinstance(declared, NoJudge):
-        rulings = [(Ruling(finding["fp"], Verdict.UNJUDGED), 0) for finding in findings]
-    else:
-        budget = budget_of(campaign, round)
-        reservation, granted = budget.reserve_up_to(len(findings), "judge")
-        over = budget.tripped
-        rulings, failed = _ruled(campaign, round, findings[:granted]) if granted else ([], None)
-        budget.settle(reservation, Usage(calls=granted))
-        rulings += [(Ruling(f["fp"], Verdict.UNDECIDED, f"ceiling: {over}"), 0) for f in findings[granted:]]
-    _land(campaign, round, rulings, _Verdicts(declared.kind, time.monotonic() - began, over, failed))
+        judged = [_Judged(Ruling(finding["fp"], Verdict.UNJUDGED)) for finding in findings]
+        _land(campaign, round, judged, _Verdicts(declared.kind, time.monotonic() - began))
+        return
+    votes = Votes(campaign.folder(round) / VOTES if declared.kind in IN_CHILDREN else None)
+    heard = [finding for finding in findings if all(votes.of(finding["fp"], m) for m in _members(declared))]
+    known = {finding["fp"] for finding in heard}
+    asked, over, failed = _asked(campaign, round, [f for f in findings if f["fp"] not in known], votes)
+    known |= {finding["fp"] for finding in asked}
+    judged = [_judged(declared, finding, votes, failed) for finding in (*heard, *asked)]
+    judged += [
+        _Judged(Ruling(finding["fp"], Verdict.UNDECIDED, f"ceiling: {over}"))
+        for finding in findings
+        if finding["fp"] not in known
+    ]
+    _land(campaign, round, judged, _Verdicts(declared.kind, time.monotonic() - began, over, failed))
+    votes.forget()
 
 
-def _ruled(
-    campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]
-) -> tuple[list[tuple[Ruling, int]], str | None]:
-    """Return a ruling for each finding, undecided where the judge gave none, and why it failed if it did."""
+def _asked(
+    campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]], votes: Votes
+) -> tuple[Sequence[Mapping[str, Any]], str | None, str | None]:
+    """Ask about the findings that the calls of all members fit for.
+
+    Returns those findings, the ceiling that tripped, and why the judge failed.
+    """
+    question = _question(campaign, round, findings, votes)
+    budget = budget_of(campaign, round)
+    reservation, calls = budget.reserve_up_to(len(findings) * question.panel, "judge", question.panel)
+    question = replace(question, findings=findings[: calls // question.panel])
+    failed = _hear(question, votes) if question.findings else None
+    budget.settle(reservation, Usage(calls=len(question.calls)))
+    return question.findings, budget.tripped, failed
+
+
+def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]], votes: Votes) -> Question:
     sweep = campaign.declaration.sweep
-    planned = read_plan(campaign, round)
+    planned = read_plan(campaign, round) if findings else None
     snapshot = snapshot_of(campaign, planned.snapshot) if planned else None
-    question = Question(sweep.judge, findings, sweep.fingerprint.fields, round, snapshot.database if snapshot else None)
+    return Question(
+        sweep.judge,
+        findings,
+        sweep.fingerprint.fields,
+        round,
+        snapshot.database if snapshot else None,
+        sweep.name,
+        campaign.id,
+        campaign.declaration.base,
+        votes.answered,
+    )
+
+
+def _hear(question: Question, votes: Votes) -> str | None:
+    """Ask the judge, keep what it says as it says it, and return why it failed; None where it answered anything."""
+    silent = None
     try:
-        said = {ruling.fp: ruling for ruling in JUDGES[sweep.judge.kind](question)}
-        failed = None
+        with closing(JUDGES[question.judge.kind](question)) as rulings:
+            answered = False
+            for ruling in rulings:
+                votes.keep(ruling)
+                answered = answered or ruling.answered
+                silent = silent or ruling.reason
     except FinderError as error:
-        said, failed = {}, str(error)
+        return str(error)
     except Exception as error:  # a judge's own bug is no verdict, and no reason to lose the round
-        said, failed = {}, repr(error)
-    why = failed or "the judge gave no answer"
-    return [(said.get(f["fp"]) or Ruling(f["fp"], Verdict.UNDECIDED, why), 1) for f in findings], failed
+        return repr(error)
+    return None if answered else silent
+
+
+def _judged(declared: PanelJudge, finding: Mapping[str, Any], votes: Votes, failed: str | None) -> "_Judged":
+    """Return the ruling on a finding that was asked about, undecided where nothing was said."""
+    fp, why = finding["fp"], failed or "the judge gave no answer"
+    said = [votes.of(fp, m) or Ruling(fp, Verdict.UNDECIDED, why, m, answered=False) for m in _members(declared)]
+    told = panel.as_json(said) if declared.panel > 1 else None
+    return _Judged(panel.decided(fp, said, declared.needed), declared.panel, told)
+
+
+def _members(declared: PanelJudge) -> range:
+    return range(1, declared.panel + 1)
 
 
 def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, Any]]:
@@ -157,18 +221,25 @@ def _payload(campaign: Campaign, pending: Sequence[Pending]) -> list[dict[str, A
     return sorted(rows, key=lambda row: (Severity(row["severity"]).rank, row["fp"]))
 
 
-def _land(campaign: Campaign, round: int, rulings: list[tuple[Ruling, int]], judged: "_Verdicts") -> None:
+def _land(campaign: Campaign, round: int, judged: Sequence["_Judged"], how: "_Verdicts") -> None:
     table = pa.Table.from_pylist(
         [
-            {"fp": str(r.fp), "verdict": r.verdict.value, "reason": r.reason, "judge": judged.judge, "calls": calls}
-            for r, calls in rulings
+            {
+                "fp": str(each.ruling.fp),
+                "verdict": each.ruling.verdict.value,
+                "reason": None if each.ruling.reason is None else text(each.ruling.reason),
+                "judge": how.judge,
+                "calls": each.calls,
+                "votes": each.votes,
+            }
+            for each in judged
         ],
         schema=_SCHEMA,
     )
     path = campaign.folder(round) / VERDICTS
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
     file = landing.LandedFile(VERDICTS, landing.sha256_of(path), path.stat().st_size, table.num_rows)
-    write_json(path.with_name(VERDICTS_MANIFEST), asdict(_Landed(file=file, **asdict(judged))))
+    write_json(path.with_name(VERDICTS_MANIFEST), asdict(_Landed(file=file, **asdict(how))))
 
 
 def _read_landed(campaign: Campaign, round: int) -> _Landed | None:

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 
-from drysweep_pipeline.judges import scripted, sql
+from drysweep_pipeline.judges import command, python, scripted, sql
 from drysweep_pipeline.judges.question import Judge, Question, Ruling
 
 JUDGES: Mapping[str, Judge] = {
     "sql": sql.rule,
+    "command": command.rule,
+    "python": python.rule,
     "scripted": scripted.rule,
 }
+IN_CHILDREN = ("command", "python")
+"""The kinds that ask in child processes: each answer costs something, and is kept from the moment it is given."""
 
-__all__ = ["JUDGES", "Judge", "Question", "Ruling"]
+__all__ = ["IN_CHILDREN", "JUDGES", "Judge", "Question", "Ruling"]

@@ -1,6 +1,9 @@
 """The SQL judge: one SELECT over the snapshot's tables and a table ``findings``; gives ``fp, verdict, reason``."""
 
 import json
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,28 +14,45 @@ from drysweep_pipeline import sandbox
 from drysweep_pipeline.candidates import COLUMNS, STANDARD
 from drysweep_pipeline.declaration.model import SqlJudge
 from drysweep_pipeline.errors import FinderError, Refused
-from drysweep_pipeline.judges.question import Question, Ruling
+from drysweep_pipeline.judges.question import Question, Ruling, no_answer
 from drysweep_pipeline.values import Verdict
 
 _CREATE = "create temp table findings as select * replace (cast(fp as uuid) as fp) from given"
 
 
-def rule(question: Question) -> list[Ruling]:
-    """Run the judge's query once for all findings. Raises ``FinderError`` where it fails or answers nonsense."""
+def rule(question: Question) -> Generator[Ruling, None, None]:
+    """Run the judge's query once for all findings, and once more for each further member of the panel.
+
+    A member whose query fails gives no answer. Raises ``FinderError`` where that was so for all of them.
+    """
     judge = question.judge
     assert isinstance(judge, SqlJudge)
     if question.database is None:
         raise FinderError("the material has no tables to judge by")
     try:
-        sandbox.check_query(judge.query.text)
+        wanted = sandbox.check_query(judge.query.text)
     except Refused as error:
         raise FinderError(f"{judge.query.file}: {error.what}") from None
-    with sandbox.locked(question.database) as connection:
+    failed: list[FinderError] = []
+    for member in range(1, question.panel + 1):
+        offered = {"member": member, "seed": question.seed(member)}
+        bound = {name: value for name, value in offered.items() if name in wanted}
+        try:
+            yield from _said_by(question, judge, question.database, member, bound)
+        except FinderError as error:
+            failed.append(error)
+            yield from (no_answer(call, str(error)) for call in question.calls if call.member == member)
+    if len(failed) == question.panel:
+        raise failed[0]
+
+
+def _said_by(question: Question, judge: SqlJudge, database: Path, member: int, bound: dict[str, Any]) -> list[Ruling]:
+    with sandbox.locked(database) as connection:
         _put_findings(connection, question)
         answers = sandbox.run(
-            connection, judge.query.text, {}, seconds=judge.timeout_s, max_rows=10 * len(question.findings) + 10
+            connection, judge.query.text, bound, seconds=judge.timeout_s, max_rows=10 * len(question.findings) + 10
         )
-    return _rulings(answers)
+    return [replace(ruling, member=member) for ruling in _rulings(answers)]
 
 
 def table_of_findings(fields: tuple[str, ...]) -> pa.Schema:

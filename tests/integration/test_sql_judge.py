@@ -22,7 +22,7 @@ def ruled(folder: Path, text: str) -> dict[UUID, Ruling]:
         connection.execute("create or replace table services as select 'api' as service")
     findings = [{**dict.fromkeys(COLUMNS), "fp": fp, "identity": f'["fp1","{fp}"]'} for fp in (ONE, TWO)]
     judge = SqlJudge(kind="sql", query=Query(file="judge.sql", text=text))
-    rulings = sql.rule(Question(judge, findings, ("service",), 1, database))
+    rulings = list(sql.rule(Question(judge, findings, ("service",), 1, database)))
     assert len({ruling.fp for ruling in rulings}) == len(rulings)
     return {ruling.fp: ruling for ruling in rulings}
 

@@ -1,0 +1,97 @@
+"""The command judge: one process for each finding and member of the panel, told on stdin, heard on stdout."""
+
+import json
+import re
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
+from pathlib import Path
+
+from drysweep_pipeline.child import Children, Program, environment, lines, scratch_folder
+from drysweep_pipeline.declaration.model import CommandJudge
+from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.judges import answer
+from drysweep_pipeline.judges.material import laid_out
+from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
+
+PARALLEL = 8
+ANSWER_BYTES = 1 << 20
+PLACEHOLDERS = ("campaign", "round", "seed", "member", "material")
+_PLACEHOLDER = re.compile("{(" + "|".join(PLACEHOLDERS) + ")}")
+
+
+def rule(question: Question) -> Generator[Ruling, None, None]:
+    """Yield a ruling for every call; undecided, with the reason, where the program failed or printed no verdict.
+
+    Raises ``FinderError`` where argv asks for ``{material}`` and there is none.
+    """
+    judge = question.judge
+    assert isinstance(judge, CommandJudge)
+    wanted = any("{material}" in each for each in judge.argv)
+    snapshot = question.database.parent if question.database else None
+    with (
+        laid_out(snapshot) if wanted else nullcontext(Path()) as material,
+        ThreadPoolExecutor(PARALLEL) as pool,
+        Children() as children,
+    ):
+        asked = [pool.submit(_asked, judge, question, call, material, children) for call in question.calls]
+        try:
+            for said in as_completed(asked):
+                yield said.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def found(argv0: str, base: Path) -> str:
+    """Return the program that the first word of argv means: a file beside the declaration, else one on the PATH."""
+    beside = base / argv0
+    return str(beside.absolute()) if beside.is_file() else argv0
+
+
+def _asked(judge: CommandJudge, question: Question, call: Call, material: Path, children: Children) -> Ruling:
+    try:
+        with scratch_folder() as scratch:
+            known = environment(scratch, judge.env, variables(question, call))
+            program = Program(_argv(judge, question, call, material), question.base, known, ANSWER_BYTES, ANSWER_BYTES)
+            with children.started(program) as child:
+                printed = b"\n".join(lines(child, _given(question, call), judge.timeout_s))
+    except FinderError as error:
+        return no_answer(call, str(error))
+    return answer.read(printed, call)
+
+
+def variables(question: Question, call: Call) -> dict[str, str]:
+    """Return what a child is told in its environment."""
+    return {
+        "DRYSWEEP_SWEEP": question.sweep,
+        "DRYSWEEP_CAMPAIGN": question.campaign,
+        "DRYSWEEP_ROUND": str(question.round),
+        "DRYSWEEP_MEMBER": str(call.member),
+        "DRYSWEEP_SEED": str(call.seed),
+    }
+
+
+def _given(question: Question, call: Call) -> bytes:
+    told = {
+        "sweep": question.sweep,
+        "campaign": question.campaign,
+        "round": question.round,
+        "member": call.member,
+        "seed": call.seed,
+        "fields": list(question.fields),
+        "finding": question.told(call.finding),
+    }
+    return json.dumps(told).encode() + b"\n"
+
+
+def _argv(judge: CommandJudge, question: Question, call: Call, material: Path) -> tuple[str, ...]:
+    values = {
+        "campaign": question.campaign,
+        "round": str(question.round),
+        "seed": str(call.seed),
+        "member": str(call.member),
+        "material": str(material),
+    }
+    # In one pass, so that what is filled in is not read for placeholders again.
+    first, *others = (_PLACEHOLDER.sub(lambda match: values[match[1]], each) for each in judge.argv)
+    return (found(first, question.base), *others)
