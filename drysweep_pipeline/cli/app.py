@@ -15,6 +15,7 @@ from drysweep_pipeline.cli import (
     decide,
     demo,
     doctor,
+    findings,
     replay,
     report,
     resume,
@@ -50,6 +51,7 @@ app.command("decide")(decide.decide)
 app.command("backfill")(backfill.backfill)
 app.command("report")(report.report)
 app.command("sql")(sql.sql)
+app.add_typer(findings.app)
 app.command("replay")(replay.replay)
 app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)

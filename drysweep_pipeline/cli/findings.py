@@ -1,0 +1,245 @@
+"""``drysweep findings``: the findings there are, the life of one, and what people do to them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from drysweep_pipeline.cli.options import ByOption, HomeOption, JsonOption, ReasonOption
+
+app = typer.Typer(
+    name="findings",
+    help="List findings, tell the life of one, and fix, contest, accept, decline, escalate or confirm them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+FindingArgument = Annotated[
+    str, typer.Argument(metavar="FP", help="A fingerprint, at least six of its first characters, or the label.")
+]
+FindingsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FP...",
+        help="Fingerprints (six first characters do) or labels; after -- where one begins with a dash.",
+    ),
+]
+SweepOption = Annotated[str | None, typer.Option("--sweep", help="The sweep; else the one that has the finding.")]
+CampaignOption = Annotated[
+    str | None, typer.Option("--campaign", help="Record it in this campaign, [SWEEP/]ID; else in the newest.")
+]
+EvidenceOption = Annotated[
+    str | None, typer.Option("--evidence", help="What it rests on: file:LINE, file::test, a URL or a digest.")
+]
+FileOption = Annotated[
+    str | None,
+    typer.Option("--file", metavar="FILE", help="A YAML list of findings, or of mappings; - reads it from stdin."),
+]
+
+
+@app.command("list")
+def list_(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[SWEEP|CAMPAIGN]", help="Only this sweep's, or this campaign's.")
+    ] = None,
+    status: Annotated[list[str] | None, typer.Option(help="Only of this status; may be given again.")] = None,
+    severity: Annotated[list[str] | None, typer.Option(help="Only of this severity; may be given again.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Only of this owner.")] = None,
+    rejected: Annotated[bool, typer.Option("--rejected", help="The rejected ones too.")] = False,
+    limit: Annotated[int | None, typer.Option(min=0, help="At most so many.")] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """List findings, the open ones first and the worst of them first, with the outcome that they stand under.
+
+    Example: drysweep findings list my_sweep --severity blocker --status open
+    """
+    from drysweep_pipeline.cli.findings_shown import Filter, listed
+
+    return listed(home, Filter(what, tuple(status or ()), tuple(severity or ()), owner, rejected, limit), json)
+
+
+@app.command("show")
+def show(finding: FindingArgument, sweep: SweepOption = None, home: HomeOption = None, json: JsonOption = False) -> int:
+    """Show what a finding is, and where it stands: what was said of it, by whom, and why.
+
+    Example: drysweep findings show api/no_owner
+    """
+    from drysweep_pipeline.cli.findings_shown import shown
+
+    return shown(home, finding, sweep, json)
+
+
+@app.command("explain")
+def explain(
+    finding: FindingArgument, sweep: SweepOption = None, home: HomeOption = None, json: JsonOption = False
+) -> int:
+    """Tell a finding's life in order: sightings, verdicts, events, and what it is worth where it was not seen.
+
+    Example: drysweep findings explain 3f2a9c
+    """
+    from drysweep_pipeline.cli.findings_shown import explained
+
+    return explained(home, finding, sweep, json)
+
+
+@app.command("fix")
+def fix(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    revision: Annotated[str | None, typer.Option(help="The revision that the fix is in.")] = None,
+    scope: Annotated[str | None, typer.Option(help="What the fix touched; else the scope of the finding.")] = None,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Record findings as fixed; that settles nothing, and a later sighting reopens them.
+
+    Example: drysweep findings fix api/no_owner --revision d44f0bf
+    """
+    given = {"by": by, "reason": reason, "evidence": evidence, "revision": revision, "scope": scope}
+    return _act("fix", findings, file, given, sweep, campaign, home, json)
+
+
+@app.command("contest")
+def contest(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Settle findings as wrong, by name and with evidence that a reader can open.
+
+    Example: drysweep findings contest api/no_owner --evidence services/api.yaml:3 --by ann
+    """
+    return _act("contest", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+
+
+@app.command("accept-risk")
+def accept_risk(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="DATE", help="The last day it is accepted for, such as 2026-01-31.")
+    ] = None,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take an accepted risk back.")] = False,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Settle findings as risks that somebody lives with, until a day, or until their file changes.
+
+    Example: drysweep findings accept-risk api/no_owner --expires 2026-12-31 --reason "retired by then"
+    """
+    given = {**_given(by, reason, evidence), "expires": expires}
+    if withdraw and expires is None:
+        del given["expires"]
+    return _act("withdraw" if withdraw else "accept_risk", findings, file, given, sweep, campaign, home, json)
+
+
+@app.command("decline")
+def decline(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Record nits that will not be fixed; nothing worse can be declined.
+
+    Example: drysweep findings decline api/trailing_space --reason "generated file"
+    """
+    return _act("decline", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+
+
+@app.command("escalate")
+def escalate(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Hand findings to a person; they stay unsettled until that person decides.
+
+    Example: drysweep findings escalate api/no_owner --reason "who runs this?"
+    """
+    return _act("escalate", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+
+
+@app.command("confirm")
+def confirm(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Say that findings are right after all; a rejection is overruled by name and with a reason.
+
+    Example: drysweep findings confirm api/no_owner --reason "the exemption has ended" --by ann
+    """
+    return _act("confirm", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+
+
+@app.command("apply")
+def apply(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A YAML list of actions; - reads it from stdin.")],
+    by: Annotated[str | None, typer.Option("--by", help="Your name, for actions that give none.")] = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Do what a file of mixed actions says, all of it or nothing.
+
+    Example: drysweep findings apply decided.yaml --by ann
+    """
+    from drysweep_pipeline.cli.findings_acts import apply_file
+
+    return apply_file(file, by, sweep, campaign, home, as_json=json)
+
+
+def _given(by: str | None, reason: str | None, evidence: str | None) -> dict[str, str | None]:
+    return {"by": by, "reason": reason, "evidence": evidence}
+
+
+def _act(
+    act: str,
+    findings: list[str] | None,
+    file: str | None,
+    given: dict[str, str | None],
+    sweep: str | None,
+    campaign: str | None,
+    home: Path | None,
+    json: bool,
+) -> int:
+    from drysweep_pipeline.cli.findings_acts import do
+
+    return do(act, findings or [], file, given, sweep, campaign, home, as_json=json)
