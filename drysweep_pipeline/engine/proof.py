@@ -4,6 +4,8 @@ The material is the snapshot of the campaign's last round, so that a claim is he
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,14 @@ class Proof:
             return None
         now = git.checkout(self.folder)
         return now.revision if now is not None and now.revision != self.snapshot.revision else None
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Hold the snapshot open, so that asking it about many findings starts its engine once."""
+        with ExitStack() as stack:
+            if self.snapshot is not None:
+                stack.enter_context(sandbox.locked(self.snapshot.database))
+            yield
 
     def _has(self, query: str, named: dict[str, Any]) -> bool:
         if "test" in named:
