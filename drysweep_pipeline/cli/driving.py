@@ -103,6 +103,8 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(line)
     if facts["report"]:
         put(f"report: {facts['report']}")
+    if facts["why"]:
+        put(f"why it does not go quiet: {facts['why']['sentence']}; {facts['why']['lever']}")
     for line in _waiting(facts["waits_for"]):
         put(line)
     put(facts["verdict"])

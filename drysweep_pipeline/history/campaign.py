@@ -77,6 +77,71 @@ _YIELD = """
     where sweep = ? and campaign = ?
     order by unique_found desc, found desc, strategy
 """
+_EARLIER = """
+    (c.as_of, c.seq) < (select (as_of, seq) from published.campaigns where sweep = $sweep and campaign = $campaign)
+"""
+_FORERUNNERS = f"""
+    select c.rounds
+    from published.campaigns c
+    where c.sweep = $sweep and c.outcome = 'converged' and {_EARLIER}
+    order by c.as_of desc, c.seq desc
+    limit $most
+"""
+# Strategies are those of the first round, since others may have come to it later.
+_FRESH = """
+    select
+        coalesce(f.label, cast(f.fp as varchar)) as label, f.first_round as round, f.verdict, f.severity, f.subject,
+        f.kind, f.scope, f.title, f.path, f.line, f.owner, f.evidence, f.attributes, here.strategies
+    from all_findings f
+    join (
+        select fp, round, list_sort(list(distinct strategy)) as strategies
+        from published.sightings
+        where sweep = $sweep and campaign = $campaign
+        group by fp, round
+    ) here on here.fp = f.fp and here.round = f.first_round
+    where f.sweep = $sweep and f.first_campaign = $campaign
+    order by f.first_round desc, label
+    limit $most
+"""
+_KNOWN = f"""
+    select
+        coalesce(f.label, cast(f.fp as varchar)) as label, f.subject, f.kind, f.severity, f.scope, f.title, f.path,
+        f.line, f.owner, f.evidence, f.attributes
+    from all_findings f
+    join published.campaigns c on c.sweep = f.sweep and c.campaign = f.first_campaign
+    where f.sweep = $sweep and {_EARLIER}
+    order by c.as_of desc, c.seq desc, label
+    limit $most
+"""
+_REOPENED = f"""
+    with mine as (
+        select distinct fp
+        from published.events
+        where sweep = $sweep and campaign = $campaign and name = 'finding_reopened' and round >= $since
+    )
+    select coalesce(any_value(p.label), cast(e.fp as varchar)) as label, count(*) as times
+    from published.events e
+    semi join mine on mine.fp = e.fp
+    join published.campaigns c on c.sweep = e.sweep and c.campaign = e.campaign
+    left join published.payload p on p.sweep = e.sweep and p.fp = e.fp
+    where e.sweep = $sweep and e.name = 'finding_reopened' and (e.campaign = $campaign or {_EARLIER})
+    group by e.fp
+    order by times desc, label
+"""
+_RAISED = """
+    select coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.state, f.verdict, here.rounds
+    from all_findings f
+    join (
+        select fp, count(distinct round) as rounds
+        from published.sightings
+        where sweep = $sweep and campaign = $campaign
+        group by fp
+        having max(round) = $last
+    ) here on here.fp = f.fp
+    where f.sweep = $sweep
+    order by here.rounds desc, label
+"""
+_ANGLES = "select distinct strategy, angle from published.strategy_runs where sweep = ? and campaign = ?"
 _BLOCKING = "select severity from published.blocking where sweep = ? and campaign = ?"
 
 
@@ -128,6 +193,33 @@ class Past:
     def blocking(self) -> set[str]:
         """Return the severities that block in this campaign."""
         return {row["severity"] for row in self._rows(_BLOCKING)}
+
+    def forerunners(self, most: int) -> list[int]:
+        """Return how many rounds the converged campaigns before this one took, the newest first."""
+        return [row["rounds"] for row in self._named(_FORERUNNERS, most=most)]
+
+    def fresh(self, most: int) -> list[Row]:
+        """Return what the campaign found first, with its round and who reported it then, the newest first."""
+        return self._named(_FRESH, most=most)
+
+    def known(self, most: int) -> list[Row]:
+        """Return what campaigns before this one found, the newest first."""
+        return self._named(_KNOWN, most=most)
+
+    def reopened(self, since: int) -> list[Row]:
+        """Return how often what came back from round ``since`` on came back in this campaign and those before it."""
+        return self._named(_REOPENED, since=since)
+
+    def raised(self, last: int) -> list[Row]:
+        """Return what the campaign's last round raised, and in how many of its rounds each was raised."""
+        return self._named(_RAISED, last=last)
+
+    def angles(self) -> set[tuple[str, str]]:
+        """Return the angles used, as (strategy, JSON text of the angle)."""
+        return {(row["strategy"], row["angle"]) for row in self._rows(_ANGLES)}
+
+    def _named(self, sql: str, **given: int) -> list[Row]:
+        return rows(self.connection, sql, {"sweep": self.sweep, "campaign": self.campaign, **given})
 
     def _rows(self, sql: str) -> list[Row]:
         return rows(self.connection, sql, [self.sweep, self.campaign])

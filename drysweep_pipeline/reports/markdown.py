@@ -83,6 +83,10 @@ def _top(told: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
     if told["waits_for"]:
         yield from (f"**What it waits for:** {cell(told['waits_for']['sentence'], limit=2000)}.", "")
+    if told["why"]:
+        why = told["why"]
+        yield from (f"**Why it does not go quiet:** {cell(why['sentence'], limit=2000)}.", "")
+        yield from (f"**What helps:** {cell(why['lever'], limit=2000)}.", "")
     yield from _table(("outcome", ""), ((name, cell(value)) for name, value in _facts(told)))
 
 

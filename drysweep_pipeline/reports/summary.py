@@ -9,6 +9,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.beside import home_option, stand
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.waiting import waits_for
+from drysweep_pipeline.reports.why import why
 
 SCHEMA_VERSION = 1
 # The report that a person is sent to first.
@@ -45,7 +46,8 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "report": _report(home, past.sweep, past.campaign),
         "waits_for": _waits_for(past, home, head),
     }
-    return {**told, "verdict": sentence(told)}
+    diagnosis = why(past, home, told, rounds)
+    return {**told, "why": diagnosis.as_json if diagnosis else None, "verdict": sentence(told)}
 
 
 def _waits_for(past: Past, home: Home, head: Row) -> dict[str, object] | None:

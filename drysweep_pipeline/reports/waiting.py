@@ -89,9 +89,7 @@ def _asks(standing: Standing) -> str:
     if standing.reason == "turn":
         return f"waits for a go-ahead for round {standing.rounds + 1}"
     if standing.reason == "churn":
-        return (
-            "waits for a person to decide: something new at the scope of a fix would go away if the fix were reverted"
-        )
+        return "waits for a person to decide: something new turned up at the scope of a fix"
     return f"waits for a person to decide: the ceiling on {standing.reason} is reached after round {standing.rounds}"
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -224,16 +225,12 @@ def test_a_campaign_that_a_living_process_works_on_stays_with_it(
     assert hand_over(campaign.state_path) == "sensor", "a lease whose process is gone is no lease"
 
 
-class living_process:  # noqa: N801 - reads as what it is
+@contextmanager
+def living_process() -> Iterator[Lease]:
     """Another process that lives as long as the block, as a lease."""
-
-    def __enter__(self) -> Lease:
-        self.process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        started = round(psutil.Process(self.process.pid).create_time(), 2)
-        return Lease(Lease.mine().host, self.process.pid, started)
-
-    def __exit__(self, *_: object) -> None:
-        self.process.communicate(b"\n")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield Lease(Lease.mine().host, process.pid, round(psutil.Process(process.pid).create_time(), 2))
+        process.communicate(b"\n")
 
 
 def test_an_answer_at_the_terminal_leaves_a_campaign_of_the_sensor_to_the_sensor_and_says_so(
