@@ -71,7 +71,9 @@ class Fix:
 def checkout(folder: Path) -> Checkout | None:
     """Return the checkout that a folder lies in; None where there is none, no commit yet, or no git to ask."""
     try:
-        if not any((above / ".git").exists() for above in (folder, *folder.parents)) or shutil.which("git") is None:
+        # Looked for first, because most material lies in no repository and a process costs milliseconds.
+        here = folder.resolve()
+        if not any((above / ".git").exists() for above in (here, *here.parents)) or shutil.which("git") is None:
             return None
         inside, algorithm = _said(folder, "rev-parse", "--is-inside-work-tree", "--show-object-format").split("\n")
         if inside != "true":

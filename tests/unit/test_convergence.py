@@ -110,6 +110,30 @@ def test_a_round_is_looked_at_in_a_fixed_order(
     assert (now.outcome, now.reason, [event.name for event in events]) == (outcome, reason, logged)
 
 
+def test_suspected_churn_asks_where_that_is_declared_and_after_churn_itself() -> None:
+    asks = Policy(Rule.CLEAN, 2, suspected_churn="ask")
+    before = Standing(Ceilings(9))
+    suspected = round_of(1, blocking=1, suspected=True)
+    assert after_round(before, Policy(Rule.CLEAN, 2), suspected)[0].outcome is Outcome.RUNNING
+    now, events = after_round(before, asks, suspected)
+    assert (now.outcome, now.reason, [event.name for event in events]) == (
+        Outcome.NEEDS_DECISION,
+        "churn",
+        ["decision_requested"],
+    )
+    _, events = after_round(before, asks, replace(suspected, churn=True))
+    assert [event.name for event in events] == ["churn_detected", "decision_requested"]
+
+
+def test_going_on_for_some_rounds_lifts_neither_churn_nor_the_suspicion_of_it() -> None:
+    asks = Policy(Rule.CLEAN, 2, suspected_churn="ask")
+    waits, _ = after_round(Standing(Ceilings(9)), asks, round_of(1, blocking=1, churn=True))
+    for brought in ({"churn": True}, {"suspected": True}):
+        free, _ = after_answer(waits, Answer("continue", "ann", rounds=5))
+        assert after_round(free, asks, round_of(2, blocking=1, **brought))[0].reason == "churn"
+        assert after_round(free, asks, round_of(2, blocking=1))[0].outcome is Outcome.RUNNING
+
+
 def test_a_stop_names_the_ceiling_that_tripped_inside_then_rounds_then_the_next_one() -> None:
     full = Ceilings(rounds=1, calls=2, tokens=5)
     spent = Spent(calls=2, tokens=9)
