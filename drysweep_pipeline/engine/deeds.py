@@ -82,7 +82,7 @@ def act(campaign: Campaign, asked: Sequence[Asked], *, overruled_with_reason: bo
         proof = proof_of(campaign)
         done: list[Done] = []
         now: dict[UUID, Position] = {}
-        with _kept_open(campaign.home.home):
+        with _kept_open(campaign.home.home), proof.kept_open():
             for each in asked:
                 with _at_its_line(each, named=len(asked) > 1):
                     _check_texts(each.deed)
