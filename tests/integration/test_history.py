@@ -402,6 +402,8 @@ def test_a_summary_has_what_run_prints(read: Sweeping) -> None:
         "not_searched": 3,
         "blocking": {"contested": 0, "accepted": 0, "rejected": 1, "open": 1},
         "report": None,
+        "waits_for": None,
+        "why": None,
         "verdict": "CONVERGED after 3 rounds (K=2): 3 findings seen, 2 confirmed, 1 rejected. "
         "These strategies find no more. 3 files not searched.",
     }
