@@ -4,12 +4,19 @@ Reading refuses what cannot be taken as written; these checks come after it, for
 campaign. No material is opened and no finder is run.
 """
 
+import importlib.util
+import os
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.declaration.model import (
+    CommandJudge,
     NoJudge,
+    PythonJudge,
     Query,
     RegistryMaterial,
     ScriptedMaterial,
@@ -25,12 +32,15 @@ from drysweep_pipeline.errors import DeclarationError, Refused
 
 # Bound in every query of a strategy, whatever its angle.
 ALWAYS_BOUND = frozenset({"seed", "round"})
+# Bound in the query of a judge: which member of the panel is asked, and its seed.
+BOUND_FOR_A_JUDGE = frozenset({"member", "seed"})
 
 
 def warnings(declaration: Declaration) -> list[str]:
     """Return what is allowed and still unwise in a sweep, a sentence each; an empty list where nothing is."""
     sweep = declaration.sweep
-    return list(chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), _ceilings(sweep)))
+    judging = _judging(sweep, declaration.base)
+    return list(chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), judging, _ceilings(sweep)))
 
 
 def sql_problems(declaration: Declaration) -> list[DeclarationError]:
@@ -66,7 +76,8 @@ def _misfits(written: Written, sweep: Sweep) -> Iterator[DeclarationError]:
                 keys: Keys = ("strategies", index)
                 yield from _misfit(written, keys, strategy.query, connection, bound, sweep.fingerprint.fields)
         if isinstance(sweep.judge, SqlJudge):
-            yield from _misfit(written, ("judge",), sweep.judge.query, connection, {}, ("fp", "verdict"))
+            bound = dict.fromkeys(BOUND_FOR_A_JUDGE & _names(sweep.judge.query), 1)
+            yield from _misfit(written, ("judge",), sweep.judge.query, connection, bound, ("fp", "verdict"))
 
 
 def _misfit(
@@ -123,12 +134,53 @@ def _blind_spots(sweep: Sweep) -> Iterator[str]:
         yield "Nobody judges: every finding stays unjudged, false alarms included."
 
 
+def _judging(sweep: Sweep, base: Path) -> Iterator[str]:
+    """Yield what would keep the judge from answering here, and what makes a panel no better than one of its members."""
+    judge = sweep.judge
+    if isinstance(judge, CommandJudge):
+        yield from _program(judge.argv[0], base)
+    if isinstance(judge, PythonJudge) and not _is_found(judge.call.partition(":")[0].partition(".")[0], base):
+        yield f"The judge calls {judge.call}: no such module is beside the sweep, in its project or installed."
+    if isinstance(judge, CommandJudge | PythonJudge):
+        for name in judge.env:
+            if name not in os.environ:
+                yield f"The judge is to be given the variable {name}, which is not set here."
+    if isinstance(judge, SqlJudge) and judge.panel > 1 and not _names(judge.query) & BOUND_FOR_A_JUDGE:
+        yield f"{judge.query.file} uses neither $member nor $seed: all {judge.panel} members of the panel say the same."
+
+
+def _program(argv0: str, base: Path) -> Iterator[str]:
+    from drysweep_pipeline.judges.command import PLACEHOLDERS, found
+
+    if any(f"{{{name}}}" in argv0 for name in PLACEHOLDERS):
+        return
+    program = found(argv0, base)
+    if Path(program).is_absolute() and Path(program).is_file() and not os.access(program, os.X_OK):
+        yield f"The judge's program {argv0!r} may not be executed: chmod +x {program}"
+    elif (os.sep in program and not Path(program).is_absolute()) or shutil.which(program) is None:
+        yield f"The judge's program {argv0!r} is found neither beside the sweep nor on the PATH."
+
+
+def _is_found(module: str, base: Path) -> bool:
+    """Tell whether a module can be found where the judge will look for it; nothing is imported."""
+    from drysweep_pipeline.judges.python import search_path
+
+    if any(Path(folder, name).exists() for folder in search_path(base) for name in (module, f"{module}.py")):
+        return True
+    with suppress(ValueError):
+        return importlib.util.find_spec(module) is not None
+    return True
+
+
 def _ceilings(sweep: Sweep) -> Iterator[str]:
     k, rounds, calls = sweep.convergence.k, sweep.budget.rounds, sweep.budget.calls
     if k > rounds:
         yield f"K is {k} and the ceiling is {rounds} rounds: this sweep cannot converge."
     elif k * len(sweep.strategies) > calls:
         yield f"{k} quiet rounds take {k * len(sweep.strategies)} calls and the ceiling is {calls}: it cannot converge."
+    least = len(sweep.strategies) + (0 if isinstance(sweep.judge, NoJudge) else sweep.judge.panel)
+    if least > calls:
+        yield f"A wave and a panel on one finding take {least} calls and the ceiling is {calls}: nothing is judged."
     if sweep.convergence.cover == "all_angles":
         for strategy in sweep.strategies:
             if len(strategy.angles) > rounds:
@@ -155,14 +207,14 @@ def _strategy_problems(written: Written, keys: Keys, strategy: SqlStrategy) -> I
 
 def _judge_problems(written: Written, judge: SqlJudge) -> Iterator[DeclarationError]:
     try:
-        wanted = _checked(judge.query)
+        wanted = _checked(judge.query) - BOUND_FOR_A_JUDGE
     except Refused as error:
         yield _not_a_select(written, ("judge",), judge.query, error)
         return
     if wanted:
         names = ", ".join(f"${name}" for name in sorted(wanted))
-        what = f"{judge.query.file} uses {names}, and nothing is bound for a judge"
-        yield written.refusal(("judge", "query", "file"), what, "a judge reads the table findings")
+        what = f"{judge.query.file} uses {names}, which is not bound for a judge"
+        yield written.refusal(("judge", "query", "file"), what, "$member and $seed are; it reads the table findings")
 
 
 def _not_a_select(written: Written, keys: Keys, query: Query, error: Refused) -> DeclarationError:

@@ -24,6 +24,8 @@ class Votes:
         if path is not None and path.exists():
             for ruling in _read(path):
                 self._said.setdefault((ruling.fp, ruling.member), ruling)
+            # So that a line which a crash cut off takes none that follows with it.
+            _append(path, "")
 
     @property
     def answered(self) -> frozenset[tuple[UUID, int]]:
@@ -40,13 +42,17 @@ class Votes:
             return
         self._said[ruling.fp, ruling.member] = ruling
         if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(_plain(ruling)) + "\n")
+            _append(self._path, json.dumps(_plain(ruling)))
 
     def forget(self) -> None:
         """Remove the file."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
+
+
+def _append(path: Path, line: str) -> None:
+    with path.open("a", encoding="utf-8") as out:
+        out.write(line + "\n")
 
 
 def _plain(ruling: Ruling) -> dict[str, Any]:

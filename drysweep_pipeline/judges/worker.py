@@ -112,15 +112,16 @@ def _wanted(rule: Callable[..., Any]) -> set[str]:
 
 def _answered(said: Any) -> dict[str, Any]:
     """Return what a function returned as the parts of an answer."""
-    reason = None
+    reason, named = None, {}
     if isinstance(said, dict):
+        named = {"fp": str(said["fp"])} if "fp" in said else {}
         said, reason = said.get("verdict"), said.get("reason")
     elif isinstance(said, tuple | list) and len(said) == 2:
         said, reason = said
     if said is not None and not isinstance(said, str):
         raise TypeError(f"returned {said!r:.100}; a verdict is confirmed, rejected or undecided")
     told = None if reason is None else str(reason)[:_REASON_CHARACTERS]
-    return {"verdict": None if said is None else str(said), "reason": told}
+    return {"verdict": None if said is None else str(said), "reason": told, **named}
 
 
 def _told(error: BaseException) -> str:

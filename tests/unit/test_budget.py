@@ -61,6 +61,19 @@ def test_as_many_single_calls_are_granted_as_fit() -> None:
     assert budget.reserve_up_to(1, "judge")[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("spent", "asked", "unit", "granted", "tripped"),
+    [(0, 12, 3, 9, "calls"), (1, 12, 3, 9, "calls"), (2, 9, 3, 6, "calls"), (1, 9, 3, 9, None), (9, 3, 3, 0, "calls")],
+)
+def test_calls_that_only_make_sense_together_are_granted_together(
+    spent: int, asked: int, unit: int, granted: int, tripped: str | None
+) -> None:
+    budget = Budget(TEN, Spent(calls=spent))
+    assert budget.reserve_up_to(asked, "judge", unit)[1] == granted
+    assert budget.used.calls == granted
+    assert budget.tripped == tripped
+
+
 def test_nothing_trips_while_all_that_is_asked_for_fits() -> None:
     budget = Budget(TEN, Spent(calls=6))
     assert budget.reserve_up_to(4, "judge")[1] == 4
