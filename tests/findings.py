@@ -25,9 +25,14 @@ JUDGE = """
 def owned(folder: Path, **attributes: Any) -> Path:
     """Write the registry and the sweep, and return the sweep's file."""
     registry(folder / "registry", SERVICES)
+    return declared(folder, **attributes)
+
+
+def declared(folder: Path, looks: dict[str, str] | None = None, **attributes: Any) -> Path:
+    """Write the sweep alone, with other strategies where some are given."""
     (folder / "judge.sql").write_text(JUDGE)
     judge = {"kind": "sql", "query": {"file": "judge.sql"}}
-    return declare(folder, {"labels": FOUND}, **{"judge": judge, **attributes})
+    return declare(folder, looks or {"labels": FOUND}, **{"judge": judge, **attributes})
 
 
 def swept(folder: Path, **attributes: Any) -> Home:
