@@ -4,20 +4,25 @@ An action is landed before it is committed, whole: several deeds of one action a
 all that the ledger needs, so that taking it in again looks nothing up. What is allowed is for those to say who make it.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
 from drysweep_pipeline.convergence import Answer, event_of
+from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal
-from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.campaign import Campaign, load, recorded
+from drysweep_pipeline.home import SweepHome
 from drysweep_pipeline.judges import Ruling
 from drysweep_pipeline.ledger import Ledger, lives
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger.lives import Because
-from drysweep_pipeline.lifecycle import LOGGED, Act, Deed, moved
-from drysweep_pipeline.values import Event, Severity
+from drysweep_pipeline.lifecycle import LOGGED, TRANSITIONS, Act, Deed
+from drysweep_pipeline.values import Event, Severity, Verdict
+
+# Each act leads to one state, wherever it was allowed.
+_LEADS_TO = {act: to for (_, act), to in TRANSITIONS.items()}
 
 
 def answered(said: Answer, after_round: int) -> dict[str, Any]:
@@ -45,20 +50,62 @@ def deed_of(
 
 def land(ledger: Ledger, campaign: Campaign, action: dict[str, Any]) -> None:
     """Land an action and take it in; a crash in between is mended by ``take_in_landed``."""
-    number = ledger_journal.actions_taken(ledger, campaign.id) + 1
+    # One that was landed and not committed has the next number: it must not be written over.
+    take_in_landed(ledger, campaign)
+    number = ledger_journal.actions_taken(ledger).get(campaign.id, 0) + 1
     with ledger.transaction():
         _take_in(ledger, campaign, number, action)
         journal.write_action(campaign, number, action)
 
 
 def take_in_landed(ledger: Ledger, campaign: Campaign) -> bool:
-    """Take landed actions in that a process did not live to commit, and tell whether there were any."""
-    landed = journal.read_actions(campaign)
-    taken = ledger_journal.actions_taken(ledger, campaign.id)
-    for number, action in enumerate(landed[taken:], start=taken + 1):
-        with ledger.transaction():
-            _take_in(ledger, campaign, number, action)
-    return len(landed) > taken
+    """Take landed actions in that a process did not live to commit, and tell whether there were any of this campaign.
+
+    Deeds that were landed in the sweep's other campaigns are taken in as well: they are on the same findings.
+    """
+    left = _left(ledger, campaign.home)
+    mine = [each for each in left if each.campaign == campaign.id]
+    with ledger.transaction():
+        _take_in_all(ledger, campaign, [*mine, *(each for each in _deeds_first(left) if each not in mine)])
+    return bool(mine)
+
+
+def take_in_deeds(ledger: Ledger, campaign: Campaign) -> None:
+    """Take landed deeds of all campaigns of the sweep in, in the caller's transaction; answers wait for their own."""
+    _take_in_all(ledger, campaign, _deeds_first(_left(ledger, campaign.home)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A landed action that the ledger does not know of."""
+
+    campaign: str
+    number: int
+    action: dict[str, Any]
+
+
+def _left(ledger: Ledger, home: SweepHome) -> list[_Left]:
+    taken = ledger_journal.actions_taken(ledger)
+    return [
+        _Left(folder.name, number, read_json(path))
+        for folder in recorded(home)
+        for number, path in enumerate(sorted(home.actions(folder.name).glob("*.json")), start=1)
+        if number > taken.get(folder.name, 0)
+    ]
+
+
+def _deeds_first(left: list[_Left]) -> list[_Left]:
+    """Return the deeds that no answer of their campaign comes before."""
+    answered = {each.campaign: each.number for each in reversed(left) if each.action["action"] == "answer"}
+    return [each for each in left if each.campaign not in answered or each.number < answered[each.campaign]]
+
+
+def _take_in_all(ledger: Ledger, campaign: Campaign, left: list[_Left]) -> None:
+    for each in sorted(left, key=lambda each: datetime.fromisoformat(each.action["at"])):
+        whose = (
+            campaign if each.campaign == campaign.id else load(campaign.home.home, campaign.home.name, each.campaign)
+        )
+        _take_in(ledger, whose, each.number, each.action)
 
 
 def _take_in(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, Any]) -> None:
@@ -81,14 +128,14 @@ def _do(ledger: Ledger, campaign: Campaign, round: int, done: dict[str, Any], at
     given, fp = done["deed"], UUID(done["fp"])
     expires = date.fromisoformat(given["expires"]) if given["expires"] else None
     deed = Deed(**{**given, "act": Act(given["act"]), "expires": expires})
+    # It was allowed when it was landed; whatever the ledger took in before it was, is not asked again.
     verdict, state = lives.standing_of(ledger, fp)
-    new_verdict, new_state = moved(verdict, state, Severity(done["severity"]), deed)
-    if new_verdict is not verdict:
-        said = (Ruling(fp, new_verdict, deed.reason), 0)
+    if deed.act is Act.CONFIRM and verdict is not Verdict.CONFIRMED:
+        said = (Ruling(fp, Verdict.CONFIRMED, deed.reason), 0)
         lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
-    if new_state is not state:
+    if _LEADS_TO.get(deed.act, state) is not state:
         because = Because(deed.by, deed.scope, deed.expires, deed.revision, done["basis"])
-        lives.record_life(ledger, fp, new_state, campaign.place(round), because)
+        lives.record_life(ledger, fp, _LEADS_TO[deed.act], campaign.place(round), because)
     event = Event(LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence, done["verified"])
     ledger_journal.log(ledger, campaign.id, at, [event])
 

@@ -49,6 +49,7 @@ def close(ledger: Ledger, campaign: Campaign) -> None:
     sweep, now = campaign.declaration.sweep, journal.standing(campaign)
     if sweep.fixed_by != "evidence" or sweep.convergence.rule is not Rule.DRY or now.outcome in _GOING_ON:
         return
+    actions.take_in_landed(ledger, campaign)
     evidence = _weighed(campaign, absences(ledger, campaign.id, campaign.place(0)))
     if evidence.proven or (evidence.withheld and not _was_closed(campaign, now.rounds)):
         deeds = [_deed(campaign, absence) for absence in evidence.proven]

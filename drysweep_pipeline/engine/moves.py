@@ -9,6 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from drysweep_pipeline import sandbox
+from drysweep_pipeline.engine import actions
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import read_plan, snapshot_of
 from drysweep_pipeline.ledger import Ledger, journal, lives
@@ -29,11 +30,14 @@ def move(
 
     ``not_run`` says why each strategy that did not run did not; ``landed`` are the reopened ones of a first intake.
     """
+    actions.take_in_deeds(ledger, campaign)
     events = [*_expire(ledger, campaign, round), *_lapse(ledger, campaign, round)]
     events += [Event("finder_not_run", round, actor=name, reason=why) for name, why in not_run.items()]
     reopened = [UUID(fp) for fp in landed] if landed is not None else _refuted(ledger, campaign, round)
     for fp in reopened:
-        lives.record_life(ledger, fp, State.REOPENED, campaign.place(round))
+        # Between an intake that died and the one that is done again, a person may have settled it.
+        if lives.standing_of(ledger, fp)[1] is State.FIXED:
+            lives.record_life(ledger, fp, State.REOPENED, campaign.place(round))
         events.append(Event("finding_reopened", round, fp=str(fp)))
     journal.log(ledger, campaign.id, now, events)
     return [str(fp) for fp in reopened]

@@ -9,7 +9,10 @@ from drysweep_pipeline.ledger import Ledger
 
 
 def repair(ledger: Ledger, campaign: Campaign) -> None:
-    """Take in the decision of a campaign's last round, and what people did last, where that was landed only."""
+    """Take in the decision of a campaign's last round, and what people did last, where that was landed only.
+
+    What was taken in and not made visible is published.
+    """
     rounds.recommit(ledger, campaign)
-    if actions.take_in_landed(ledger, campaign):
+    if actions.take_in_landed(ledger, campaign) or not standing.is_published(campaign):
         standing.publish(ledger, campaign)

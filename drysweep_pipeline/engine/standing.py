@@ -11,6 +11,13 @@ from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger import journal as ledger_journal
 
 
+def is_published(campaign: Campaign) -> bool:
+    """Tell whether the state file, which is written last, says where the campaign's journal stands."""
+    state, now = read_state(campaign.state_path), journal.standing(campaign)
+    said = (state.outcome, state.reason, state.rounds, state.quiet, state.next) if state else None
+    return said == (now.outcome, now.reason, now.rounds, now.quiet, now.due)
+
+
 def publish(ledger: Ledger, campaign: Campaign) -> Standing:
     """Bring the ledger's row, the state file and the history up to the campaign's journal, and return the standing."""
     now = journal.standing(campaign)

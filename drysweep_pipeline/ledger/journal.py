@@ -47,7 +47,7 @@ _DECIDE = """
         tripped = ?, outcome = ?, reason = ?, quiet_in_a_row = ?, decided_at = cast(? as timestamptz)
     where campaign = ? and round = ?
 """
-_ACTIONS = "select coalesce(max(number), 0) from actions where campaign = ?"
+_ACTIONS = "select campaign, max(number) from actions group by campaign"
 _ADD_EVENT = """
     insert into events
     select (select coalesce(max(seq), 0) + 1 from events), cast(? as timestamptz), ?, ?, cast(? as integer),
@@ -179,9 +179,9 @@ def record_decision(ledger: Ledger, campaign: str, round: int, decision: Sequenc
     ledger.connection.execute(_DECIDE, [*decision, campaign, round])
 
 
-def actions_taken(ledger: Ledger, campaign: str) -> int:
-    """Return how many of people's landed actions in a campaign were taken in."""
-    return int(ledger.connection.execute(_ACTIONS, [campaign]).fetchall()[0][0])
+def actions_taken(ledger: Ledger) -> dict[str, int]:
+    """Return how many of people's landed actions were taken in, by campaign."""
+    return dict(ledger.connection.execute(_ACTIONS).fetchall())
 
 
 def record_action(ledger: Ledger, campaign: str, number: int) -> None:

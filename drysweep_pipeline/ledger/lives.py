@@ -32,9 +32,17 @@ _TO_JUDGE = """
 _ADD_VERDICTS = """
     insert into verdicts
     select
-        cast(fp as uuid), ?, cast(? as integer), ?, verdict, reason, calls,
+        cast(fp as uuid), $campaign, cast($round as integer), $judge, verdict, reason, calls,
         (select coalesce(max(ord), 0) from verdicts) + row_number() over (order by fp)
     from given
+    -- What a person said while the judge was asked is not overruled by the judge's answer.
+    where
+        starts_with($judge, 'person:')
+        or not exists (
+            select 1
+            from verdicts said
+            where said.fp = cast(given.fp as uuid) and starts_with(said.judge, 'person:')
+        )
 """
 _REOPENED = """
     select life.fp
@@ -151,7 +159,7 @@ def record_verdicts(
     )
     ledger.connection.register("given", table)
     try:
-        ledger.connection.execute(_ADD_VERDICTS, [campaign, round, judge])
+        ledger.connection.execute(_ADD_VERDICTS, {"campaign": campaign, "round": round, "judge": judge})
     finally:
         ledger.connection.unregister("given")
 
