@@ -32,6 +32,8 @@ class Round:
     tripped: str | None = None
     calls: int = 0
     price: int = 2
+    covered: bool = True
+    """Whether every angle was used on the snapshot, where the campaign asks for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def _why(journal: Sequence[Entry], agreed: Agreed) -> tuple[str, str | None]:
         kept = _why(before, agreed)[1] if last.kind in ("accept", "redraft") else None
         return ended.get(last.kind, "running"), kept
     rounds = [entry for entry in journal if isinstance(entry, Round)]
-    if quiet_at_the_end(rounds) >= agreed.k:
+    if quiet_at_the_end(rounds) >= agreed.k and last.covered:
         return "converged", None
     if _down_three_times(journal):
         return "failed", "not_run"
