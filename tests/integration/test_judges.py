@@ -1,6 +1,7 @@
 """Judges in child processes, through the rounds of real campaigns: what they say, and what they fail to say."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,10 @@ from typing import Any
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from ruamel.yaml import YAML
 
+from drysweep_pipeline.declaration import read_declaration
+from drysweep_pipeline.declaration.checks import warnings
 from drysweep_pipeline.engine import deeds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.votes import FILE as VOTES
@@ -483,3 +487,34 @@ def test_an_interrupted_round_kills_the_judges_at_once(tmp_path: Path, home: Hom
     assert running.wait(10) != 0
     assert len(children) == 2
     assert alive(children) == []
+
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "declaring.md"
+_EXAMPLE = re.compile(
+    r"^## (?P<heading>[^\n]+)\n(?:(?!^## ).)*?```yaml\njudge: (?P<judge>[^\n]+)\n```\n\n`(?P<file>\w+\.py)`[^\n]*:\n\n"
+    r"```python\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+EXAMPLES = list(_EXAMPLE.finditer(REFERENCE.read_text(encoding="utf-8")))
+
+
+def test_the_reference_has_an_example_of_each_judge_in_a_child() -> None:
+    assert [each["heading"] for each in EXAMPLES] == ["A command that judges", "Python that judges", "Panels"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each["file"])
+def test_an_example_of_the_reference_judges(tmp_path: Path, home: Home, example: re.Match[str]) -> None:
+    services = tmp_path / "registry" / "services"
+    (services / "db.yaml").write_text("{name: db, labels: {tier: one}, why: exempt}")
+    (tmp_path / "registry" / "charter.yaml").write_text("{api: {owner: nobody}, db: {owner: exempt}}")
+    (tmp_path / example["file"]).write_text(example["text"])
+    found = {"services": "services/*.yaml", "labels": {"file": "services/*.yaml", "at": "/labels"}}
+    material = {"kind": "registry", "path": "registry", "map": {**found, "charter": "charter.yaml"}}
+    judge = YAML(typ="safe").load(example["judge"])
+    path = declare(tmp_path, {"labels": NO_OWNER}, judge=judge, material=material)
+    assert [text for text in warnings(read_declaration(path)) if "judge" in text] == []
+    campaign = begin(path, home)
+    steps(campaign, 1)
+    landed = verdicts(home)
+    assert (landed["api"]["verdict"], landed["db"]["verdict"]) == ("confirmed", "rejected")
+    assert landed["api"]["calls"] == judge.get("panel", 1)

@@ -10,9 +10,11 @@ from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.declaration.model import (
     Budget,
+    CommandJudge,
     Convergence,
     FilesMaterial,
     Fingerprint,
+    PythonJudge,
     RegistryMap,
     RegistryMaterial,
     Schedule,
@@ -34,6 +36,8 @@ PARTS = [
     Fingerprint,
     SqlStrategy,
     SqlJudge,
+    CommandJudge,
+    PythonJudge,
     Convergence,
     Budget,
     Schedule,
