@@ -277,7 +277,8 @@ def _not_done(facts: Facts) -> str:
     if facts.rule is Rule.DRY and last.fresh + last.reopened:
         told = [f"{last.fresh} fresh and {last.reopened} reopened in round {last.round}"]
         before = facts.rounds[-FALLING_ROUNDS:-1]
-        told += [f"after {', '.join(str(each.fresh) for each in before)} fresh in the rounds before"] if before else []
+        earlier = ", ".join(str(each.fresh) for each in before)
+        told += [f"after {earlier} fresh in the {'rounds' if len(before) > 1 else 'round'} before"] if before else []
     else:
         told = [f"it was quiet for {facts.quiet} of the {_count(facts.k, 'round')} that it takes"]
     if facts.unused:
@@ -289,28 +290,30 @@ def _go_on(facts: Facts) -> str:
     """Return how to go on: as many rounds as the numbers support, or wider without an estimate."""
     estimate = _estimate(facts)
     least = max(1, facts.k - facts.quiet, facts.turns)
-    rounds = max(estimate, least) if estimate is not None else max(least, len(facts.rounds))
     if estimate is not None:
-        why = f"about {_count(rounds, 'more round')} if it goes on as in the last ones"
-    elif facts.rule is Rule.DRY and facts.rounds[-1].fresh:
-        why = "the numbers do not fall steadily, so how many rounds it takes is open"
-    else:
-        rounds, why = least, f"it takes {_count(least, 'more round')} at least"
-    return f"{_widened(facts, rounds)}: {why}"
+        rounds = max(estimate, least)
+        return f"{_widened(facts, rounds)}: about {_count(rounds, 'more round')} if it goes on as in the last ones"
+    if facts.rule is Rule.CLEAN or facts.rounds[-1].fresh == 0:
+        return f"{_widened(facts, least)}: it takes {_count(least, 'more round')} at least"
+    few = len(facts.rounds) < FALLING_ROUNDS
+    why = "there are too few rounds to tell" if few else "the numbers do not fall steadily, which leaves open"
+    return f"{_widened(facts, max(least, len(facts.rounds)))}: {why} how many it takes"
 
 
 def _widened(facts: Facts, rounds: int) -> str:
     """Return what lets so many more rounds run."""
     to_rounds = len(facts.rounds) + rounds
-    if facts.outcome is Outcome.RUNNING or (facts.outcome is Outcome.NEEDS_DECISION and facts.reason == "turn"):
-        return "let it run on"
-    if facts.outcome in (Outcome.ACCEPTED, Outcome.RETURNED) or (facts.reason or "rounds") not in _WIDENED:
-        ceiling = facts.reason if facts.reason in CEILINGS and facts.reason not in _WIDENED else "rounds"
-        at_least = f" of {to_rounds} or more" if ceiling == "rounds" else ""
-        return f"start another campaign with a wider ceiling on {ceiling}{at_least}"
     calls = facts.calls + rounds * math.ceil(facts.calls / len(facts.rounds))
-    wider = f"--calls {calls}" if facts.reason == "calls" else f"--rounds {to_rounds}"
-    return f"`drysweep resume {facts.name} {wider}{facts.option}`"
+    if facts.outcome is Outcome.STOPPED:
+        return f"`drysweep resume {facts.name}{facts.option}`"
+    if facts.reason not in CEILINGS:
+        return "let it run on"
+    if facts.reason not in _WIDENED:
+        return f"start another campaign with a wider ceiling on {facts.reason}"
+    wider = f"rounds {to_rounds}" if facts.reason == "rounds" else f"calls {calls}"
+    if facts.outcome in (Outcome.ACCEPTED, Outcome.RETURNED):
+        return f"start another campaign with --{wider}"
+    return f"`drysweep resume {facts.name} --{wider}{facts.option}`"
 
 
 def _estimate(facts: Facts) -> int | None:

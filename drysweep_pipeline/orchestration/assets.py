@@ -14,7 +14,7 @@ from drysweep_pipeline.engine import rounds as engine
 from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.quality import merged
 from drysweep_pipeline.engine.starting import released
-from drysweep_pipeline.engine.state import change_state, take_lease
+from drysweep_pipeline.engine.state import change_state, read_states, take_lease
 from drysweep_pipeline.engine.wave import plan, wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
@@ -289,6 +289,9 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
         files = write_report(home, sweep, campaign.id)
         change_state(campaign.state_path, reported=True)
         facts = summary(home, sweep, campaign.id)
+        if any(event["name"] == "decision_requested" for event in facts["events"]):
+            states = read_states(campaign.home.root / "state")
+            checks.answer_seen(context.instance, dg.AssetKey([sweep, "decision"]), campaign.id, states)
         return dg.MaterializeResult(
             metadata={
                 "outcome": facts["outcome"],

@@ -3,13 +3,17 @@
 Specs and results only; what they look at comes from the engine's reports. None is blocking.
 """
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from drysweep_pipeline.engine.judging import JudgeReport
 from drysweep_pipeline.engine.quality import Merged
 from drysweep_pipeline.engine.rounds import BudgetReport, IntakeReport
+from drysweep_pipeline.engine.state import State
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.reports.waiting import Waiting
+from drysweep_pipeline.values import Outcome
 
 _WARN = dg.AssetCheckSeverity.WARN
 _ERROR = dg.AssetCheckSeverity.ERROR
@@ -104,15 +108,19 @@ def waiting_result(waiting: Waiting | None) -> dg.AssetCheckResult:
     )
 
 
-def answered(key: dg.AssetKey, campaign: str) -> dg.AssetCheckEvaluation:
-    """Return the passed check of a campaign that waited for an answer and has one, to be reported outside a round."""
-    return dg.AssetCheckEvaluation(
-        asset_key=key,
-        check_name="nobody_is_asked",
-        passed=True,
-        severity=_WARN,
-        description=f"{campaign} was answered",
-        metadata={},
+def answer_seen(instance: dg.DagsterInstance, key: dg.AssetKey, campaign: str, states: Sequence[State]) -> None:
+    """Have the check pass again, outside a round, once a campaign was answered and no other one of the sweep waits."""
+    if any(state.outcome is Outcome.NEEDS_DECISION for state in states):
+        return
+    instance.report_runless_asset_event(
+        dg.AssetCheckEvaluation(
+            asset_key=key,
+            check_name="nobody_is_asked",
+            passed=True,
+            severity=_WARN,
+            description=f"{campaign} was answered",
+            metadata={},
+        )
     )
 
 

@@ -64,6 +64,8 @@ def _played(
             with scripted.at_its_line(scenario, action):
                 _after(campaign, action)
     told = {**summary(home, declaration.sweep.name, name), "sweep": scenario.path.stem}
+    # What may be done about a campaign that is gone after the replay would mislead.
+    told = {key: value for key, value in told.items() if key not in ("waits_for", "why")}
     return answer.compared(told, script.expect)
 
 

@@ -186,9 +186,32 @@ def test_a_round_that_asks_a_person_says_so_on_its_decision_until_it_is_answered
     assert said.startswith("mine waits for a go-ahead for round 2: `drysweep go small/mine")
     assert asked(path, home, instance)[0][0] == "small_report", "the report says what is waited for"
     decided(path, home, instance, "go")
+    assert last_check(instance) == "SUCCEEDED"
+
+
+def test_an_answer_that_ends_a_campaign_is_seen_in_the_pages_with_its_report(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    budget = {"rounds": 1, "calls": 50, "on_exceeded": "ask"}
+    path = declare(tmp_path, {"labels": NO_OWNER}, budget=budget)
+    jobs = InProcess(read_declaration(path), home, instance)
+    first, second = (begin(path, home, campaign=name) for name in ("mine", "other"))
+    jobs.round(first, 1)
+    jobs.round(second, 1)
+    jobs.report(first)
+    assert last_check(instance) == "FAILED"
+    people.answer(first, Answer("accept", "ann"))
+    jobs.report(first)
+    assert last_check(instance) == "FAILED", "another campaign of the sweep still asks"
+    people.answer(second, Answer("accept", "ann"))
+    jobs.report(second)
+    assert last_check(instance) == "SUCCEEDED"
+
+
+def last_check(instance: dg.DagsterInstance) -> str:
+    """What the newest evaluation of the check on the decision says."""
     key = dg.AssetCheckKey(dg.AssetKey(["small", "decision"]), "nobody_is_asked")
-    summary_record = instance.event_log_storage.get_asset_check_execution_history(key, limit=1)[0]
-    assert summary_record.status.value == "SUCCEEDED"
+    return instance.event_log_storage.get_asset_check_execution_history(key, limit=1)[0].status.value
 
 
 def decided(path: Path, home: Home, instance: dg.DagsterInstance, choice: str) -> str:
