@@ -1,6 +1,7 @@
 """What people do to findings from the command line: from options and files to deeds, and what came of them."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,13 @@ def apply_file(
 ) -> int:
     """Do what a file of mixed actions says, and print what each finding is now."""
     given = {"by": person(by)} if by is not None else {}
-    return _do(read_actions(_path(file), _text(file), given), sweep, campaign, home_of(home), as_json)
+    asked = [_signed(each) for each in read_actions(_path(file), _text(file), given)]
+    return _do(asked, sweep, campaign, home_of(home), as_json)
+
+
+def _signed(asked: Asked) -> Asked:
+    """Return what is asked for by whoever asks, where it needs no name and has none; what needs one has one by now."""
+    return asked if asked.deed.by else replace(asked, deed=replace(asked.deed, by=person(None)))
 
 
 def _do(asked: list[Asked], sweep: str | None, campaign: str | None, home: Home, as_json: bool) -> int:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.biography import Biography, biography, held
-from drysweep_pipeline.cli.options import find_campaign, home_of
+from drysweep_pipeline.cli.options import find_campaign, home_of, project_root
 from drysweep_pipeline.cli.output import put, put_json, put_table
-from drysweep_pipeline.declaration import read_declaration
+from drysweep_pipeline.declaration import find_sweeps, read_declaration
 from drysweep_pipeline.declaration.refusals import did_you_mean
 from drysweep_pipeline.engine.naming import meant, short
 from drysweep_pipeline.errors import NotFound, Refused
@@ -104,7 +104,7 @@ def _scope(given: Path | None, what: str | None) -> tuple[Home, str | None, str 
     if what is None:
         return home, None, None
     name = read_declaration(Path(what)).sweep.name if is_file else what
-    if is_file or name in home.sweeps():
+    if is_file or name in home.sweeps() or name in find_sweeps(project_root()):
         return home, name, None
     sweep, campaign = find_campaign(home, name)
     if not home.sweep(sweep).landing(campaign).is_dir():

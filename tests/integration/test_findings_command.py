@@ -224,6 +224,17 @@ def test_a_file_of_entries_takes_from_the_options_what_they_leave_out(campaign: 
     ]
 
 
+def test_what_needs_a_name_is_not_signed_by_whoever_applies_the_file(
+    campaign: Campaign, capsys: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "login")
+    Path("unsigned.yaml").write_text("- fix: api/no_owner\n- accept_risk: {finding: db/no_owner}\n")
+    assert "unsigned.yaml:2: " in refused(capsys, campaign, "apply", "unsigned.yaml")
+    Path("unsigned.yaml").write_text("- fix: api/no_owner\n")
+    assert findings("apply", "unsigned.yaml") == 0
+    assert logged(campaign)[-1][2] == "login"
+
+
 class Stdin:
     def __init__(self, data: bytes) -> None:
         self.buffer = io.BytesIO(data)
