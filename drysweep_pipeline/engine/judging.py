@@ -157,7 +157,7 @@ def _asked(
     reservation, calls = budget.reserve_up_to(len(findings) * question.panel, "judge", question.panel)
     question = replace(question, findings=findings[: calls // question.panel])
     failed = _hear(question, votes) if question.findings else None
-    budget.settle(reservation, Usage(calls=len(question.calls)))
+    budget.settle(reservation, Usage(calls=question.size))
     return question.findings, budget.tripped, failed
 
 

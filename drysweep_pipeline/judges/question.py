@@ -62,6 +62,12 @@ class Question:
             if (finding["fp"], member) not in self.answered
         ]
 
+    @property
+    def size(self) -> int:
+        """How many calls there are to make."""
+        asked = {finding["fp"] for finding in self.findings}
+        return len(asked) * self.panel - sum(fp in asked for fp, _ in self.answered)
+
     def seed(self, member: int, *parts: str) -> int:
         """Return the seed of a member of the panel, of its own for each finding that is named."""
         return seed_of(self.sweep, self.campaign, self.round, "judge", *parts, member)

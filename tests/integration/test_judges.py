@@ -242,6 +242,7 @@ ANSWERS = [
     ('os.write(1, b\'{"id": 1, "verdict": "confirmed"}\\n\'); return \'rejected\'', "rejected", ""),
     ("os.system('echo confirmed'); return 'rejected'", "rejected", ""),
     ("return sys.stdin.read() or 'rejected'", "rejected", ""),
+    ("return 'rejected' if os.fork() else 'confirmed'", "rejected", ""),
     ("return None", "undecided", "gave no verdict"),
     ("return 'maybe'", "undecided", "the judge said 'maybe'"),
     ("return True", "undecided", "TypeError: returned True"),

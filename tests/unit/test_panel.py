@@ -64,3 +64,4 @@ def test_each_member_has_a_seed_of_its_own_for_each_finding_which_never_changes(
     assert not set(asked()) & (set(asked(round=2)) | set(asked(campaign="d")))
     known = Question(judge, findings, (), 1, None, answered=frozenset({(UUID(int=0), 2)}))
     assert [(call.fp.int, call.member) for call in known.calls][:3] == [(0, 1), (0, 3), (1, 1)]
+    assert len(known.calls) == known.size == 11
