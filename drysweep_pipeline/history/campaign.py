@@ -103,7 +103,7 @@ _FRESH = """
     order by f.first_round desc, label
     limit $most
 """
-_KNOWN = f"""
+_KNOWN_BEFORE = f"""
     select
         coalesce(f.label, cast(f.fp as varchar)) as label, f.subject, f.kind, f.severity, f.scope, f.title, f.path,
         f.line, f.owner, f.evidence, f.attributes
@@ -204,7 +204,7 @@ class Past:
 
     def known(self, most: int) -> list[Row]:
         """Return what campaigns before this one found, the newest first."""
-        return self._named(_KNOWN, most=most)
+        return self._named(_KNOWN_BEFORE, most=most)
 
     def reopened(self, since: int) -> list[Row]:
         """Return how often what came back from round ``since`` on came back in this campaign and those before it."""
