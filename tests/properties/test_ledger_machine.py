@@ -511,7 +511,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.dies_at_intake(told, campaign, round, point)
         elif told.stage == "taken":
             self.dies_while_judging(told, campaign, round, point)
-        else:
+        elif set(told.now.taken) == set(told.now.files):  # see below: what was found spoilt is not logged then
             self.dies_at_the_decision(told, campaign, round, point)
 
     def dies_at_intake(self, told: Told, campaign: Campaign, round: int, point: int) -> None:
@@ -535,8 +535,6 @@ class LedgerMachine(RuleBasedStateMachine):
             rounds.judge(campaign, round)
 
     def dies_at_the_decision(self, told: Told, campaign: Campaign, round: int, point: int) -> None:
-        if set(told.now.taken) - set(told.now.files):
-            return  # see below: what was found spoilt is not logged then
         where = [(journal, "write_decision"), (standing, "publish_history"), (standing, "write_state")][point]
         with dying(*where, after=point == 0):
             rounds.decide(campaign, round)
@@ -862,5 +860,5 @@ def test_a_file_that_went_bad_before_a_power_cut_is_named_all_the_same() -> None
     with machine([FINDS]) as made:
         made.rounds_go_on(0, 3, False)
         made.a_landed_file_goes_bad(0, "a", True)
-        made.a_process_dies(0, 0)
+        made.dies_at_the_decision(*made.chosen(0), 1, 0)
         made.rounds_go_on(0, 4, False)
