@@ -1,7 +1,7 @@
 """The life of one finding as the history knows it: where it stands and why, and all that led there, in order.
 
 Absence is told with what it is worth: a campaign that did not see a finding says something only where a strategy that
-once saw it looked again in the same way.
+once saw it looked again at the same angle. Whether that strategy still asks the same is for ``engine.closings`` to say.
 """
 
 from collections import defaultdict
@@ -21,9 +21,10 @@ _SIGHTING, _BY_RULE, _VERDICT, _BY_PEOPLE, _ABSENCE = range(5)
 _PEOPLES = {LOGGED[act] for act in BY_PEOPLE}
 LOOKED, ELSEWHERE, NOT_RUN, NOT_ASKED = "same_angle", "other_angles", "not_run", "not_asked"
 """How a strategy that once saw a finding looked for it in a campaign that did not see it."""
+_BY_CHANCE = ", on the same material, so that chance is why"
 _WORTH = {
-    LOOKED: "it was looked for again in the same way",
-    ELSEWHERE: "it was only looked for at other angles, which proves little",
+    LOOKED: "a strategy that once saw it looked again at the same angle",
+    ELSEWHERE: "it was looked for at other angles only, which proves little",
     NOT_RUN: "no strategy that once saw it ran to its end, so this says nothing",
     NOT_ASKED: "no strategy that once saw it was asked, so this says nothing",
 }
@@ -107,7 +108,14 @@ def _absences(sightings: Sequence[Row], runs: Sequence[Row], campaigns: Sequence
         ]
         ways = {each["looked"] for each in looked}
         worth = next(way for way in _WORTH if way in ways)
-        yield {**campaign, "round": campaign["rounds"], "looked": looked, "worth": worth, "says": _WORTH[worth]}
+        chance = worth == LOOKED and all(each["material"] != "other" for each in looked)
+        yield {
+            **campaign,
+            "round": campaign["rounds"],
+            "looked": looked,
+            "worth": worth,
+            "says": _WORTH[worth] + (_BY_CHANCE if chance else ""),
+        }
 
 
 def _looked(strategy: str, seen_at: set[tuple[str, str]], runs: Sequence[Row]) -> Row:
@@ -164,10 +172,8 @@ def held(verified: bool | None) -> str:
 
 
 def _seen(finding: Row) -> str:
-    seen = (
-        f"{', '.join(finding['strategies'])} saw it last in round {finding['last_round']} of {finding['last_campaign']}"
-    )
-    return seen + _unseen(finding)
+    who = f"seen by {', '.join(finding['strategies'])}"
+    return f"{who}, last in round {finding['last_round']} of {finding['last_campaign']}{_unseen(finding)}"
 
 
 def _unseen(finding: Row) -> str:
