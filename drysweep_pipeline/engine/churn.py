@@ -25,7 +25,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.reading import rows
 from drysweep_pipeline.landing import LandedFile, StrategyRun
 from drysweep_pipeline.ledger import open_ledger
-from drysweep_pipeline.ledger.churn import AtAFix, at_fixes
+from drysweep_pipeline.ledger.churn import AtAFix, at_fixes, has_fixes
 from drysweep_pipeline.material.git import Fix
 from drysweep_pipeline.values import Event
 from drysweep_pipeline.variation import Look
@@ -176,8 +176,10 @@ def _pairs(campaign: Campaign, round: int, known: set[tuple[str, str]]) -> list[
     landed = journal.read_landed(campaign, round)
     if landed is None or not landed.fresh:
         return []
-    files = landing.readable(campaign.folder(round))
     with open_ledger(campaign.home.ledger) as ledger:
+        if not has_fixes(ledger):
+            return []
+        files = landing.readable(campaign.folder(round))
         pairs = at_fixes(ledger, files, landed.fresh, campaign.place(round), snapshot_round(campaign, round))
     return [pair for pair in pairs if (str(pair.finding), str(pair.fix)) not in known]
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from drysweep_pipeline.ledger.store import Ledger
 from drysweep_pipeline.values import Place
 
+_FIXED = "select 1 from current_lives where state = 'fixed' limit 1"
 _AT_A_FIX = """
     with raised as (
         select fp, identity, scope, min(strategy) as strategy
@@ -42,6 +43,11 @@ class AtAFix:
     scope: str
     revision: str | None
     before: bool
+
+
+def has_fixes(ledger: Ledger) -> bool:
+    """Tell whether any finding is fixed; in most campaigns none is, and nothing has to be compared."""
+    return bool(ledger.connection.execute(_FIXED).fetchall())
 
 
 def at_fixes(
