@@ -200,8 +200,8 @@ NO_VERDICTS = [
     ("say('confirmed'); sys.exit(3)", "exited with 3"),
     ("say('confirmed'); sys.stdout.flush(); os.kill(os.getpid(), 11)", "died of SIGSEGV"),
     ("raise RuntimeError('it broke')", "RuntimeError: it broke"),
-    ("time.sleep(60)", "timeout: still running after 3 s"),
-    ("say('confirmed'); sys.stdout.flush(); time.sleep(60)", "timeout: still running after 3 s"),
+    ("time.sleep(60)", "timeout: still running after 6 s"),
+    ("say('confirmed'); sys.stdout.flush(); time.sleep(60)", "timeout: still running after 6 s"),
     ("print('x' * 2_000_000)", "truncated"),
     ("os.write(1, b'\\xff{}')", "which is not one JSON object"),
 ]
@@ -211,7 +211,7 @@ def test_what_is_no_verdict_leaves_its_finding_undecided_and_no_other(tmp_path: 
     registry(tmp_path / "registry", {f"case{index:02d}": None for index in range(len(NO_VERDICTS))})
     cases = {f"case{index:02d}": says for index, (says, _) in enumerate(NO_VERDICTS)}
     says = f"exec({cases!r}.get(finding['service'], \"say('rejected')\"))"
-    told = one_round(tmp_path, home, command(tmp_path, says, timeout_s=3))
+    told = one_round(tmp_path, home, command(tmp_path, says, timeout_s=6))
     assert (told["confirmed"], told["rejected"], told["undecided"]) == (0, 2, len(NO_VERDICTS))
     landed = verdicts(home)
     for index, (says, why) in enumerate(NO_VERDICTS):
@@ -253,7 +253,7 @@ ANSWERS = [
     ("sys.exit('no more')", "undecided", "SystemExit: no more"),
     ("os._exit(0)", "undecided", "exited without an answer"),
     ("os.kill(os.getpid(), 9)", "undecided", "died of SIGKILL"),
-    ("time.sleep(60)", "undecided", "timeout: still running after 3 s"),
+    ("time.sleep(60)", "undecided", "timeout: still running after 6 s"),
 ]
 
 
@@ -262,7 +262,7 @@ def test_what_a_function_does_over_one_finding_is_its_answer_on_that_one_alone(t
     functions = "".join(f"def case{index:02d}():\n    {says}\n" for index, (says, *_) in enumerate(ANSWERS))
     rule = "def rule(finding, material):\n    case = globals().get(finding['service'])\n"
     rule += "    return case() if case else 'confirmed'\n"
-    told = one_round(tmp_path, home, python(tmp_path, functions + rule, timeout_s=3))
+    told = one_round(tmp_path, home, python(tmp_path, functions + rule, timeout_s=6))
     landed = verdicts(home)
     for index, (says, verdict, why) in enumerate(ANSWERS):
         row = landed[f"case{index:02d}"]
@@ -293,8 +293,8 @@ def test_a_function_that_cannot_be_had_leaves_all_undecided_without_trying_for_e
     registry(tmp_path / "registry", {f"s{number}": None for number in range(20)})
     (tmp_path / "judging.py").write_text(text)
     began = time.monotonic()
-    told = one_round(tmp_path, home, {"kind": "python", "call": call, "timeout_s": 1})
-    assert time.monotonic() - began < 15
+    told = one_round(tmp_path, home, {"kind": "python", "call": call, "timeout_s": 6})
+    assert time.monotonic() - began < 60
     assert told["undecided"] == 22
     assert why in reason(home)
     assert "judge_failed" in [event["name"] for event in told["events"]]
@@ -485,7 +485,7 @@ def test_an_interrupted_round_kills_the_judges_at_once(tmp_path: Path, home: Hom
     wait_for(tmp_path / "calls", 2)
     children = psutil.Process(running.pid).children(recursive=True)
     running.send_signal(signal.SIGINT)
-    assert running.wait(10) != 0
+    assert running.wait(30) != 0
     assert len(children) == 2
     assert alive(children) == []
 
