@@ -82,10 +82,9 @@ _ADD_LIFE = """
         (select coalesce(max(ord), 0) + 1 from lives), ?, ?, ?
 """
 _STANDING = """
-    select coalesce(v.verdict, 'none'), coalesce(l.state, 'open')
-    from (select cast(? as uuid) as fp)
-    left join current_verdicts v using (fp)
-    left join current_lives l using (fp)
+    select
+        coalesce((select arg_max(verdict, ord) from verdicts where fp = cast($fp as uuid)), 'none'),
+        coalesce((select arg_max(state, ord) from lives where fp = cast($fp as uuid)), 'open')
 """
 _UNSETTLED = """
     with raised as (
@@ -166,7 +165,7 @@ def record_verdicts(
 
 def standing_of(ledger: Ledger, fp: UUID) -> tuple[Verdict, State]:
     """Return the verdict and the state of one finding."""
-    verdict, state = ledger.connection.execute(_STANDING, [str(fp)]).fetchall()[0]
+    verdict, state = ledger.connection.execute(_STANDING, {"fp": str(fp)}).fetchall()[0]
     return Verdict(verdict), State(state)
 
 
