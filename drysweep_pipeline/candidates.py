@@ -205,7 +205,8 @@ def _complete_sql(
 ) -> str:
     """Return SQL for the temporary table ``completed``: the rows given, with defaults, identity and reason."""
     wanted = {name: _standard(name, given_columns) for name in STANDARD}
-    first, last = (_standard(name, given_columns) for name in (fields[0], fields[-1]))
+    # A line number may be the field that says what is wrong; subject and kind are text all the same.
+    first, last = (f"cast({_standard(name, given_columns)} as varchar)" for name in (fields[0], fields[-1]))
     wanted["subject"] = f"coalesce({wanted['subject']}, {first})"
     wanted["kind"] = f"coalesce({wanted['kind']}, {last})"
     wanted["severity"] = f"coalesce(lower({wanted['severity']}), '{Severity.MAJOR}')"

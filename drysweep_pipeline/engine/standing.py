@@ -6,7 +6,7 @@ from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.state import State, read_state, write_state
-from drysweep_pipeline.history import publish as publish_history
+from drysweep_pipeline.history.publish import publish as publish_history
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger import journal as ledger_journal
 

@@ -127,3 +127,13 @@ def test_numbers_that_json_lacks_are_kept_as_text_in_dictionaries(tmp_path: Path
     land_rows([row], "one", FIELDS, tmp_path / "a.parquet")
     kept = {"service": "api", "n": 7, "a": "nan", "c": ["inf", {"d": "-inf"}]}
     assert json.loads(landed(tmp_path / "a.parquet")[0]["attributes"], parse_constant=pytest.fail) == kept
+
+
+@pytest.mark.parametrize("fields", [("path", "line"), ("line", "path")])
+def test_a_line_number_may_be_a_field_of_the_fingerprint(tmp_path: Path, fields: tuple[str, ...]) -> None:
+    land_table(given("select 'a.py' as path, 7 as line"), "one", fields, tmp_path / "table.parquet")
+    land_rows([{"path": "a.py", "line": 7}], "one", fields, tmp_path / "rows.parquet")
+    [by_table], [by_rows] = (landed(tmp_path / f"{name}.parquet") for name in ("table", "rows"))
+    assert by_table == by_rows
+    assert {by_table["subject"], by_table["kind"]} == {"a.py", "7"}
+    assert by_table["line"] == 7
