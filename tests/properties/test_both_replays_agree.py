@@ -18,29 +18,39 @@ from tests.integration.test_replay import comparable
 LABELS = ("s1/k", "s2/k", "s3/k")
 FINDINGS = st.fixed_dictionaries(
     {"subject": st.sampled_from(["s1", "s2", "s3"]), "kind": st.just("k")},
-    optional={"severity": st.sampled_from(["blocker", "minor", "nit"]), "scope": st.sampled_from(["x", "y"])},
-) | st.just({"subject": "s1"})
+    optional={
+        "severity": st.sampled_from(["blocker", "major", "minor", "nit"]),
+        "scope": st.sampled_from(["x", "y"]),
+        "title": st.sampled_from(["one", "another"]),
+        "path": st.sampled_from(["a.py", "b.py"]),
+        "environment": st.integers(0, 1),
+    },
+) | st.sampled_from([{"subject": "s1"}, {"subject": "s1", "kind": "k", "state": "open"}])
 FINDERS = st.dictionaries(
-    st.sampled_from(["a", "b"]), st.just("not_run") | st.lists(FINDINGS, max_size=3), min_size=1, max_size=2
+    st.sampled_from(["a", "b", "c"]), st.just("not_run") | st.lists(FINDINGS, max_size=3), min_size=1, max_size=3
 )
+EVIDENCE = st.sampled_from(["a.py:1", "a.py::test_it", "https://example.org/1", "sha256:0123456789abcdef", "I looked"])
+DAYS = ("2026-01-01", "2026-01-14", "2026-01-15", "2026-02-01")
 LABEL = st.sampled_from(LABELS)
 ACTIONS = st.one_of(
     LABEL.map(lambda label: {"fix": label}),
     LABEL.map(lambda label: {"escalate": label}),
     LABEL.map(lambda label: {"decline": label}),
-    LABEL.map(lambda label: {"contest": {"finding": label, "evidence": "a.py:1", "by": "ann"}}),
+    st.tuples(LABEL, EVIDENCE).map(lambda given: {"contest": {"finding": given[0], "evidence": given[1], "by": "ann"}}),
+    LABEL.map(lambda label: {"accept_risk": {"finding": label, "by": "ann"}}),
     LABEL.map(lambda label: {"confirm": {"finding": label, "by": "ann"}}),
     st.tuples(LABEL, LABEL).map(lambda pair: {"revert_resolves": {"finding": pair[0], "fix": pair[1]}}),
-    st.tuples(LABEL, st.sampled_from(["2026-01-01", "2026-01-15"])).map(
+    st.tuples(LABEL, st.sampled_from(DAYS)).map(
         lambda given: {"accept_risk": {"finding": given[0], "by": "ann", "expires": given[1]}}
     ),
-    st.sampled_from([{"decide": {"continue": 1}}, {"decide": "accept"}, {"go": "ann"}]),
+    st.sampled_from([{"decide": {"continue": 1}}, {"decide": {"continue": 2}}, {"go": "ann"}, {"go": "ann"}]),
+    st.sampled_from([{"decide": "accept"}, {"decide": "redraft"}, {"stop": "ann"}]),
 )
 ROUNDS = st.lists(
     st.fixed_dictionaries(
         {"finders": FINDERS},
         optional={
-            "verdicts": st.dictionaries(LABEL, st.sampled_from(["rejected", "undecided"])),
+            "verdicts": st.dictionaries(LABEL, st.sampled_from(["rejected", "undecided", "confirmed"])),
             "after": st.lists(ACTIONS, max_size=2),
         },
     ),
@@ -50,7 +60,7 @@ ROUNDS = st.lists(
 CAMPAIGNS = st.lists(
     st.fixed_dictionaries(
         {
-            "as_of": st.sampled_from(["2026-01-01", "2026-01-15", "2026-02-01"]),
+            "as_of": st.sampled_from(DAYS),
             "rounds": ROUNDS,
             "expect": st.just({}),
         }
@@ -61,7 +71,15 @@ CAMPAIGNS = st.lists(
 SCENARIOS = st.fixed_dictionaries(
     {
         "why": st.just("Made up."),
-        "convergence": st.fixed_dictionaries({"rule": st.sampled_from(["dry", "clean"])}),
+        "convergence": st.fixed_dictionaries(
+            {"rule": st.sampled_from(["dry", "clean"])},
+            optional={
+                "k": st.sampled_from([2, 3]),
+                "blocking": st.sampled_from([["blocker"], ["minor", "nit"]]),
+                "cover": st.just("all_angles"),
+                "suspected_churn": st.just("ask"),
+            },
+        ),
         "budget": st.fixed_dictionaries(
             {"rounds": st.integers(2, 4)},
             optional={"on_exceeded": st.sampled_from(["stop", "ask"]), "calls": st.integers(1, 8)},
