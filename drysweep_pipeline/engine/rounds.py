@@ -10,7 +10,7 @@ from pathlib import Path
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
-from drysweep_pipeline.engine import churn, closings, journal, judging, moves, standing
+from drysweep_pipeline.engine import actions, churn, closings, journal, judging, moves, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.repeats import all_angles_used, repeats
 from drysweep_pipeline.engine.state import check_lease
@@ -95,6 +95,9 @@ def decide(campaign: Campaign, round: int) -> Standing:
     """Decide a round on its own results, record it, and return where the campaign stands after all its rounds."""
     manifest = _manifest(campaign, round)
     with open_ledger(campaign.home.ledger) as ledger:
+        # Another round than this one may be what a dead process left: what is published must be in the ledger.
+        _commit_landed(ledger, campaign)
+        actions.take_in_landed(ledger, campaign)
         row = ledger_journal.round_row(ledger, campaign.id, round)
         if row is None or not row.judged:
             raise RoundGap(campaign.id, round, journal.standing(campaign).due)
@@ -106,6 +109,13 @@ def decide(campaign: Campaign, round: int) -> Standing:
 
 def recommit(ledger: Ledger, campaign: Campaign) -> None:
     """Take landed decisions into the ledger that a process did not live to commit."""
+    if _commit_landed(ledger, campaign):
+        closings.close(ledger, campaign)
+        standing.publish(ledger, campaign)
+
+
+def _commit_landed(ledger: Ledger, campaign: Campaign) -> bool:
+    """Decide in the ledger what was decided in landing only, and tell whether there was anything."""
     mended = False
     round = 1
     while journal.read_result(campaign, round) is not None:
@@ -114,9 +124,7 @@ def recommit(ledger: Ledger, campaign: Campaign) -> None:
             _decide(ledger, campaign, round, _manifest(campaign, round), row)
             mended = True
         round += 1
-    if mended:
-        closings.close(ledger, campaign)
-        standing.publish(ledger, campaign)
+    return mended
 
 
 def finish(campaign: Campaign) -> None:
@@ -143,8 +151,7 @@ def _decide(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, 
     now = datetime.now(UTC)
     with ledger.transaction():
         _record(ledger, campaign, result, before, after, now)
-        found_out = _spoilt_since(ledger, campaign, result) if landed is None else []
-        found_out += churn.events(campaign, round)
+        found_out = [*_spoilt_since(ledger, campaign, result), *churn.events(campaign, round)]
         ledger_journal.log(ledger, campaign.id, now, [*_lost(campaign, round), *found_out, *events])
         if landed is None:
             journal.write_decision(campaign, result, after, now)
