@@ -7,8 +7,10 @@ a round is ``landing``'s business.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,11 +29,14 @@ NOT_FROM_A_FINDER = ("fingerprint", "fp", "identity", "verdict", "state", "strat
 # The columns of a landed file, in order: fp UUID, row and line BIGINT, the others VARCHAR; attributes is a JSON object.
 COLUMNS = ("fp", "identity", "strategy", "row", *TEXT_FIELDS, "line", "attributes")
 _FIELD_COLUMN = "identity_{}"
+_UNFIT = "unfit"
 _SPELLED_COLUMN = "token{}"
 # Numbers that DuckDB writes into JSON though JSON has none such; inside a string this matches too, which does no harm.
 _NO_JSON = r"(^|[\[,:])(NaN|-?Infinity)($|[,\]}])"
 _MAY_BE_NO_JSON = re.compile("DOUBLE|FLOAT|JSON|UNION|VARIANT")
 _SHOWN = 5
+_BATCH_ROWS = 10_000
+_LINE_NUMBERS = range(-(1 << 63), 1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +67,44 @@ class Taken:
     first_refused: tuple[Refusal, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A row that cannot be taken in as it came, and why."""
+
+    reason: str
+
+
+def prepare(rows: Iterable[Mapping[str, Any] | Unfit], fields: tuple[str, ...]) -> pa.Table:
+    """Return rows as they come, from whoever may report anything, as a table for ``land_prepared``; raises nothing.
+
+    What cannot be taken in keeps its place among the rows and is refused when they land.
+    """
+    schema = _prepared_schema(fields)
+    coming, batches = iter(rows), []
+    while batch := [_fit(row, fields) for row in islice(coming, _BATCH_ROWS)]:
+        batches.append(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def land_prepared(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
+    """Land what ``prepare`` made of rows at ``path``."""
+    return _landed(table, strategy, fields, _given(fields), path)
+
+
+def merged(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return prepared rows of several attempts as one table: what is unfit as the last has it, no row twice."""
+    *earlier, last = tables
+    fit = [table.filter(table[_UNFIT].is_null()) for table in earlier]
+    if not any(table.num_rows for table in fit):
+        return last
+    both = pa.concat_tables([*fit, last])
+    return both.group_by(both.column_names, use_threads=False).aggregate([])
+
+
 def land_rows(rows: Iterable[Mapping[str, Any]], strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
     """Land findings given as dictionaries, one a finding, at ``path``. Raises ``RowsRefused``."""
     prepared = [_prepared(row, fields) for row in rows]
-    names = [*STANDARD, "attributes", *_given(fields)]
-    schema = pa.schema([(name, pa.int64() if name == "line" else pa.string()) for name in names])
-    return _landed(pa.Table.from_pylist(prepared, schema=schema), strategy, fields, _given(fields), path)
+    return land_prepared(pa.Table.from_pylist(prepared, schema=_prepared_schema(fields)), strategy, fields, path)
 
 
 def land_table(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
@@ -79,6 +116,34 @@ def land_table(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Pa
             f"missing_field: {', '.join(missing)}", help=f"the columns are {', '.join(table.column_names)}"
         )
     return _landed(table, strategy, fields, None, path)
+
+
+def _prepared_schema(fields: tuple[str, ...]) -> pa.Schema:
+    names = [*STANDARD, "attributes", _UNFIT, *_given(fields)]
+    return pa.schema([(name, pa.int64() if name == "line" else pa.string()) for name in names])
+
+
+def _fit(row: Mapping[str, Any] | Unfit, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return one row prepared, or the reason why it cannot be."""
+    if isinstance(row, Unfit):
+        return {_UNFIT: row.reason}
+    try:
+        _check_values(row, fields)
+        return _prepared(row, fields)
+    except RowsRefused as error:
+        return {_UNFIT: str(error)}
+
+
+def _check_values(row: Mapping[str, Any], fields: tuple[str, ...]) -> None:
+    """Refuse what has no one spelling: values with parts as identity, and what is no number as a line."""
+    for name in fields:
+        if isinstance(row.get(name), Mapping | list):
+            raise RowsRefused(
+                f"nested_field: {name}", help="a field of the fingerprint is text, a number, true or false"
+            )
+    line = row.get("line")
+    if line is not None and (isinstance(line, bool) or not isinstance(line, int) or line not in _LINE_NUMBERS):
+        raise RowsRefused(f"bad_line: {line!r:.60}", help="a whole number is expected")
 
 
 def _check_names(names: Iterable[Any], fields: tuple[str, ...]) -> None:
@@ -94,12 +159,18 @@ def _check_names(names: Iterable[Any], fields: tuple[str, ...]) -> None:
             raise RowsRefused(f"the column {name!r} would be ignored", help=f"did you mean {meant!r}? case matters")
 
 
+@lru_cache(maxsize=256)
+def _check_keys(names: tuple[Any, ...], fields: tuple[str, ...]) -> None:
+    """Refuse the keys of a row as ``_check_names`` does; most rows of a finder have those of the one before."""
+    _check_names(names, fields)
+
+
 def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
     """Return one dictionary with its tokens written and everything that is no standard field under attributes."""
-    _check_names(row, fields)
+    _check_keys(tuple(row), fields)
     rest = {key: value for key, value in row.items() if key not in STANDARD}
     tokens = {_FIELD_COLUMN.format(i): _token_or_none(row.get(name)) for i, name in enumerate(fields)}
-    texts = {name: None if row.get(name) is None else str(row[name]) for name in TEXT_FIELDS}
+    texts = {name: _text(row.get(name)) for name in TEXT_FIELDS}
     line = row.get("line")
     return {
         **texts,
@@ -112,7 +183,11 @@ def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping | list):
+        return json.dumps(_with_finite(value), ensure_ascii=False, sort_keys=True, default=str)
+    return str(value)
 
 
 def _with_finite(value: Any) -> Any:
@@ -214,6 +289,7 @@ def _complete_sql(
     wanted["title"] = f"coalesce({wanted['title']}, {wanted['kind']} || ': ' || {wanted['subject']})"
     attributes = given_columns["attributes"].sql if given else _attributes(given_columns)
     named = zip(fields, tokens, strict=True)
+    unfit = f"when {given_columns[_UNFIT].sql} is not null then {given_columns[_UNFIT].sql}" if given else ""
     missing = " ".join(f"when {token} is null then {_literal(f'missing_field: {name}')}" for name, token in named)
     severities = ", ".join(f"'{severity}'" for severity in Severity)
     columns = ", ".join(f"{expression} as {name}" for name, expression in wanted.items())
@@ -221,7 +297,7 @@ def _complete_sql(
         create temp table completed as
         select {fingerprint.sql_identity(tokens)} as identity, ? as strategy,
             row_number() over () as row, {columns}, {attributes} as attributes,
-            case {missing} when {wanted["severity"]} not in ({severities})
+            case {unfit} {missing} when {wanted["severity"]} not in ({severities})
                 then 'bad_severity: ' || {wanted["severity"]} end as reason
         from {source}
     """

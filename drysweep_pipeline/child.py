@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,12 +127,12 @@ class Child:
                 return self._taken(self._looked) if self._out else None
             self._pump(deadline, allowed)
 
-    def finish(self, deadline: float, allowed: float) -> None:
-        """Wait until it has ended. Raises ``FinderError`` where that is not by itself and with exit code 0."""
+    def finish(self, deadline: float, allowed: float, ok_exit_codes: Container[int] = (0,)) -> None:
+        """Wait until it has ended. Raises ``FinderError`` where that is not by itself and with a code that is well."""
         while self._gone_at is None:
             self._pump(deadline, allowed)
         code = self._reap()
-        if code != 0:
+        if code not in ok_exit_codes:
             raise FinderError(f"{_how(code)}{self.complaint()}")
 
     def complaint(self) -> str:
@@ -287,16 +287,16 @@ class Children:
                 self._live.discard(child)
 
 
-def lines(child: Child, given: bytes, seconds: float) -> Iterator[bytes]:
+def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[int] = (0,)) -> Iterator[bytes]:
     """Give a child its input and yield the lines of its stdout until it has ended.
 
-    Raises ``FinderError`` at its deadline, over its caps, and at the end where it did not end by itself with code 0.
+    Raises ``FinderError`` at its deadline, over its caps, and at the end where it did not end by itself and well.
     """
     deadline = time.monotonic() + seconds
     child.send(given, last=True)
     while (line := child.line(deadline, seconds)) is not None:
         yield line
-    child.finish(deadline, seconds)
+    child.finish(deadline, seconds, ok_exit_codes)
 
 
 def _started(program: Program) -> subprocess.Popen[bytes]:

@@ -150,7 +150,8 @@ def _judging(sweep: Sweep, base: Path) -> Iterator[str]:
 
 
 def _program(argv0: str, base: Path) -> Iterator[str]:
-    from drysweep_pipeline.judges.command import PLACEHOLDERS, found
+    from drysweep_pipeline.judges.command import PLACEHOLDERS
+    from drysweep_pipeline.programs import found
 
     if any(f"{{{name}}}" in argv0 for name in PLACEHOLDERS):
         return
@@ -163,7 +164,7 @@ def _program(argv0: str, base: Path) -> Iterator[str]:
 
 def _is_found(module: str, base: Path) -> bool:
     """Tell whether a module can be found where the judge will look for it; nothing is imported."""
-    from drysweep_pipeline.judges.python import search_path
+    from drysweep_pipeline.programs import search_path
 
     if any(Path(folder, name).exists() for folder in search_path(base) for name in (module, f"{module}.py")):
         return True

@@ -35,6 +35,11 @@ def _looks(plan: Plan) -> set[tuple[str, int]]:
     return {(entry.strategy, entry.angle_index) for entry in plan.looks}
 
 
+def repeatable(strategy: Strategy) -> bool:
+    """Tell whether a strategy is known to find the same again, at the same angle and with the same seed."""
+    return True
+
+
 def by_chance(strategy: Strategy) -> bool:
     """Tell whether what a strategy finds depends on its seed or on the number of the round."""
     if not isinstance(strategy, SqlStrategy):

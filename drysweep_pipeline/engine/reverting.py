@@ -7,13 +7,14 @@ keeps the test from saying yes or no raises, and says why.
 from dataclasses import dataclass
 from pathlib import Path
 
-from drysweep_pipeline import candidates, landing
+from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Budget
 from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, Strategy
+from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.repeats import repeatable
 from drysweep_pipeline.engine.wave import read_plan, snapshot_of
 from drysweep_pipeline.errors import FinderError, IntegrityError, MaterialError, Refused
-from drysweep_pipeline.finders import FINDERS, Found, Request
 from drysweep_pipeline.landing import LandedFile
 from drysweep_pipeline.material import Snapshot, git
 from drysweep_pipeline.material.git import Checkout, Fix
@@ -70,11 +71,16 @@ class Bench:
             raise Refused(f"ceiling: {budget.tripped}")
         usage = Usage()
         try:
+            if not repeatable(strategy):
+                raise FinderError(f"{strategy.name} is not declared deterministic, so what it misses says nothing")
             reverted = self._reverted(fix)
             usage = Usage(calls=1)
-            found = FINDERS[strategy.kind](Request(strategy, look, self.round, reverted.database))
+            with Asking(self.campaign, self.round, reverted) as asking, asking.children:
+                found = asking.search(strategy, look)
             usage = found.usage
-            taken = _land(found, strategy, self.campaign.declaration.sweep.fingerprint.fields, path)
+            if found.failure is not None:
+                raise found.failure
+            taken = land(found, strategy, self.campaign.declaration.sweep.fingerprint.fields, path)
         finally:
             budget.settle(reservation, usage)
         if taken.refused:
@@ -119,9 +125,3 @@ def _found(campaign: Campaign, round: int, where: Location) -> tuple[Checkout, S
     if snapshot is None or snapshot.revision is None or checkout is None:
         raise MaterialError("the material is no git checkout")
     return checkout, snapshot, snapshot.revision
-
-
-def _land(found: Found, strategy: Strategy, fields: tuple[str, ...], path: Path) -> candidates.Taken:
-    if found.table is not None:
-        return candidates.land_table(found.table, strategy.name, fields, path)
-    return candidates.land_rows(found.rows or (), strategy.name, fields, path)

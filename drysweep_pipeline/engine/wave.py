@@ -5,22 +5,26 @@ again: its manifest is returned as it is. What the finders reported is taken in 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from drysweep_pipeline import candidates, landing, sandbox
 from drysweep_pipeline.budget import Budget
 from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
+from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
-from drysweep_pipeline.finders import FINDERS, Found, Request
+from drysweep_pipeline.finders import READ_FILES, Found
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
 from drysweep_pipeline.material import Snapshot, freeze
+from drysweep_pipeline.material.copy import left_out
 from drysweep_pipeline.material.globs import may_hide
 from drysweep_pipeline.values import Rule, Usage
 from drysweep_pipeline.variation import Look, look
@@ -109,7 +113,13 @@ def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[Strateg
     # In order and before any retry: a ceiling leaves out the same strategies every time, whichever thread is first.
     firsts = [search.first_call(entry) for entry in planned.looks]
     runs = []
-    with _kept_open(search.snapshot), ThreadPoolExecutor(min(len(planned.looks), _PARALLEL) or 1) as pool:
+    threads = min(len(planned.looks), _PARALLEL) or 1
+    with (
+        _kept_open(search.snapshot),
+        search.asking as asking,
+        ThreadPoolExecutor(threads) as pool,
+        asking.children,
+    ):
         for future in as_completed(
             [pool.submit(search.run, *each) for each in zip(planned.looks, firsts, strict=True)]
         ):
@@ -145,7 +155,9 @@ class _Search:
         self.fields = sweep.fingerprint.fields
         self.strategies = {strategy.name: strategy for strategy in sweep.strategies}
         self.snapshot = snapshot_of(campaign, planned.snapshot)
+        self.asking = Asking(campaign, planned.round, self.snapshot)
         self.unreadable = dict(self.snapshot.unreadable()) if self.snapshot else {}
+        self.files_of_no_text = _of_no_text(self.snapshot, self.strategies.values())
 
     def first_call(self, entry: Look) -> int | None:
         """Reserve the first call of a strategy; None where a ceiling forbids it, or where it will not be made."""
@@ -157,49 +169,88 @@ class _Search:
         """Look once, on the reservation given, and once more where that can help; return what became of it."""
         strategy = self.strategies[entry.strategy]
         attempts: list[Attempt] = []
+        partly: list[pa.Table] = []
         done = self._needs_unreadable(strategy, entry)
         while done is None:
             reservation = self._reserve(entry, len(attempts) + 1) if attempts else first
-            done = self._attempt(strategy, entry, attempts, reservation)
+            done = self._attempt(strategy, entry, attempts, partly, reservation)
         return done
 
     def _reserve(self, entry: Look, attempt: int) -> int | None:
         return self.budget.reserve(1, f"{entry.strategy} attempt {attempt}")
 
     def _needs_unreadable(self, strategy: Strategy, entry: Look) -> StrategyRun | None:
+        unread = {file: f"unreadable: {why}" for file, why in self.unreadable.items()}
+        if strategy.kind in READ_FILES:
+            unread = {**self.files_of_no_text, **unread}
         for glob in strategy.needs:
-            for file in sorted(self.unreadable):
+            for file in sorted(unread):
                 if may_hide(file, glob):
-                    reason = f"needs {file}, which is unreadable: {self.unreadable[file]}"
-                    return _run(strategy, entry, "not_run", reason, [])
+                    return _run(strategy, entry, "not_run", f"needs {file}, which is {unread[file]}", [])
         return None
 
     def _attempt(
-        self, strategy: Strategy, entry: Look, attempts: list[Attempt], reservation: int | None
+        self,
+        strategy: Strategy,
+        entry: Look,
+        attempts: list[Attempt],
+        partly: list[pa.Table],
+        reservation: int | None,
     ) -> StrategyRun | None:
-        """Make one attempt on a reservation; return the end of it, or None where another one may help."""
+        """Make one attempt on a reservation; return the end of it, or None where another one may help.
+
+        ``partly`` is what attempts that failed had reported validly before they did.
+        """
         number = len(attempts) + 1
+        path = self.campaign.folder(self.planned.round) / f"{strategy.name}.a{number}.parquet"
         if reservation is None:
             reason = f"ceiling: {self.budget.tripped}" + (f", after {attempts[-1].reason}" if attempts else "")
-            return _run(strategy, entry, "not_run", reason, attempts)
+            return self._not_run(strategy, entry, attempts, partly, path, reason)
         began = time.monotonic()
-        database = self.snapshot.database if self.snapshot else None
-        path = self.campaign.folder(self.planned.round) / f"{strategy.name}.a{number}.parquet"
         usage = Usage(calls=1)
         try:
-            found = FINDERS[strategy.kind](Request(strategy, entry, self.planned.round, database))
+            found = self.asking.search(strategy, entry)
             usage = found.usage
-            taken = _land(found, strategy, self.fields, path)
+            if found.failure is None:
+                taken = land(found, strategy, self.fields, path, partly)
+            elif found.prepared is not None and found.prepared.num_rows:
+                partly.append(found.prepared)
+            failure = found.failure
         except FinderError as error:
-            attempts.append(Attempt(number, error.status, str(error), time.monotonic() - began, usage))
-            final = isinstance(error, RowsRefused) or error.status == "truncated" or number >= ATTEMPTS
-            return _run(strategy, entry, "not_run", str(error), attempts) if final else None
+            failure = error
         except Exception as error:  # a finder's own bug is that finder's failure, never the round's
-            attempts.append(Attempt(number, "failed", repr(error), time.monotonic() - began, usage))
-            return _run(strategy, entry, "not_run", repr(error), attempts) if number >= ATTEMPTS else None
+            failure = FinderError(repr(error))
         finally:
             self.budget.settle(reservation, usage)
-        return self._ended(strategy, entry, attempts, taken, path, time.monotonic() - began, usage)
+        seconds = time.monotonic() - began
+        if failure is None:
+            return self._ended(strategy, entry, attempts, taken, path, seconds, usage)
+        attempts.append(Attempt(number, failure.status, str(failure), seconds, usage))
+        if isinstance(failure, RowsRefused) or failure.status == "truncated" or number >= ATTEMPTS:
+            return self._not_run(strategy, entry, attempts, partly, path, str(failure))
+        return None
+
+    def _not_run(
+        self,
+        strategy: Strategy,
+        entry: Look,
+        attempts: list[Attempt],
+        partly: list[pa.Table],
+        path: Path,
+        reason: str,
+    ) -> StrategyRun:
+        """Return the end of a strategy that did not run to its end; what it did report validly is landed."""
+        if not partly:
+            return _run(strategy, entry, "not_run", reason, attempts)
+        *earlier, last = partly
+        try:
+            taken = land(Found(prepared=last), strategy, self.fields, path, earlier)
+        except Exception as error:  # as above
+            return _run(strategy, entry, "not_run", f"{reason}; {error!r}", attempts)
+        if taken.refused:
+            reason = f"{reason}; {_refusal(taken)}"
+        file = landing.landed(path, taken) if taken.rows else None
+        return _run(strategy, entry, "not_run", reason, attempts, file, taken)
 
     def _ended(
         self,
@@ -213,17 +264,22 @@ class _Search:
     ) -> StrategyRun:
         reason = None
         if taken.refused:
-            first = taken.first_refused[0]
-            reason = f"{taken.refused} rows refused, first row {first.row}: {first.reason}"
+            reason = _refusal(taken)
         status = "not_run" if reason else "ok"
         attempts.append(Attempt(len(attempts) + 1, "refused" if reason else "ok", reason, seconds, usage))
         return _run(strategy, entry, status, reason, attempts, landing.landed(path, taken), taken)
 
 
-def _land(found: Found, strategy: Strategy, fields: tuple[str, ...], path: Path) -> candidates.Taken:
-    if found.table is not None:
-        return candidates.land_table(found.table, strategy.name, fields, path)
-    return candidates.land_rows(found.rows or (), strategy.name, fields, path)
+def _refusal(taken: candidates.Taken) -> str:
+    first = taken.first_refused[0]
+    return f"{taken.refused} rows refused, first row {first.row}: {first.reason}"
+
+
+def _of_no_text(snapshot: Snapshot | None, strategies: Iterable[Strategy]) -> dict[str, str]:
+    """Return the files of a snapshot that who reads its files is not given, and why, where anybody needs some."""
+    if snapshot is None or not any(each.needs and each.kind in READ_FILES for each in strategies):
+        return {}
+    return dict.fromkeys(left_out(snapshot.folder), "binary: only text is in the copy of the material")
 
 
 def _run(

@@ -9,5 +9,7 @@ FINDERS: Mapping[str, Finder] = {
     "sql": sql.search,
     "scripted": scripted.search,
 }
+READ_FILES = ("command", "python")
+"""The kinds that look at the files of a snapshot, of which they are given those that it has the text of."""
 
-__all__ = ["FINDERS", "Finder", "Found", "Request"]
+__all__ = ["FINDERS", "READ_FILES", "Finder", "Found", "Request"]

@@ -1,25 +1,38 @@
 """What a finder is handed and what it gives back. Nothing in a request leads to the ledger or to another strategy."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Strategy
+from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.material.copy import Copy
 from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One look at the material: the declared strategy, the snapshot's database (if any) and the angle."""
+    """One look at the material: the declared strategy, the snapshot's database (if any) and the angle.
+
+    ``fields`` names the fingerprint fields, in order. ``base`` is the folder of the declaring file, ``copy`` the
+    snapshot's files for whoever reads files, ``children`` where a finder starts its child processes.
+    """
 
     strategy: Strategy
     look: Look
     round: int
     database: Path | None
+    fields: tuple[str, ...] = ()
+    sweep: str = ""
+    campaign: str = ""
+    base: Path = Path()
+    copy: Copy = field(default_factory=lambda: Copy(None))
+    children: Children = field(default_factory=Children)
 
 
 ONE_CALL = Usage(calls=1)
@@ -27,11 +40,16 @@ ONE_CALL = Usage(calls=1)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a finder reported: rows as dictionaries, or an Arrow table."""
+    """What a finder reported: rows as dictionaries, as ``candidates.prepare`` makes them, or an Arrow table.
+
+    ``failure`` says why that is not all, where it is not: what was validly reported is kept all the same.
+    """
 
     rows: Sequence[Mapping[str, Any]] | None = None
     table: pa.Table | None = None
+    prepared: pa.Table | None = None
     usage: Usage = ONE_CALL
+    failure: FinderError | None = None
 
 
 Finder: TypeAlias = Callable[[Request], Found]

@@ -1,7 +1,6 @@
 """The command judge: one process for each finding and member of the panel, told on stdin, heard on stdout."""
 
 import json
-import re
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
@@ -11,13 +10,13 @@ from drysweep_pipeline.child import Children, Program, environment, lines, scrat
 from drysweep_pipeline.declaration.model import CommandJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.judges import answer
-from drysweep_pipeline.judges.material import laid_out
 from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
+from drysweep_pipeline.material.copy import laid_out
+from drysweep_pipeline.programs import filled, found
 
 PARALLEL = 8
 ANSWER_BYTES = 1 << 20
 PLACEHOLDERS = ("campaign", "round", "seed", "member", "material")
-_PLACEHOLDER = re.compile("{(" + "|".join(PLACEHOLDERS) + ")}")
 
 
 def rule(question: Question) -> Generator[Ruling, None, None]:
@@ -40,12 +39,6 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
                 yield said.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def found(argv0: str, base: Path) -> str:
-    """Return the program that the first word of argv means: a file beside the declaration, else one on the PATH."""
-    beside = base / argv0
-    return str(beside.absolute()) if beside.is_file() else argv0
 
 
 def _asked(judge: CommandJudge, question: Question, call: Call, material: Path, children: Children) -> Ruling:
@@ -92,6 +85,5 @@ def _argv(judge: CommandJudge, question: Question, call: Call, material: Path) -
         "member": str(call.member),
         "material": str(material),
     }
-    # In one pass, so that what is filled in is not read for placeholders again.
-    first, *others = (_PLACEHOLDER.sub(lambda match: values[match[1]], each) for each in judge.argv)
+    first, *others = filled(judge.argv, values)
     return (found(first, question.base), *others)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.child import Children, Program, environment, scratch_folder
@@ -21,9 +20,10 @@ from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.judges import answer
 from drysweep_pipeline.judges.command import variables
 from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
+from drysweep_pipeline.programs import search_path
+from drysweep_pipeline.worker import PATH as WORKER
 
 PARALLEL = max(2, min(8, os.cpu_count() or 2))
-_WORKER = Path(__file__).with_name("worker.py")
 
 
 def rule(question: Question) -> Generator[Ruling, None, None]:
@@ -39,13 +39,6 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
             workers.retire()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def search_path(base: Path) -> list[str]:
-    """Return where a declared function is imported from first: the declaring folder, then the project it lies in."""
-    here = base.absolute()
-    project = next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").exists()), None)
-    return [str(folder) for folder in dict.fromkeys((here, project)) if folder is not None]
 
 
 class _Workers(Children):
@@ -123,7 +116,7 @@ class _Worker:
         with ExitStack() as unfinished:
             unfinished.callback(self._life.close)
             known = environment(self._life.enter_context(scratch_folder()), judge.env, variables(question, call))
-            program = Program((sys.executable, "-I", str(_WORKER)), question.base, known)
+            program = Program((sys.executable, "-I", str(WORKER)), question.base, known)
             self._child = self._life.enter_context(children.started(program))
             self._begin(judge)
             unfinished.pop_all()
@@ -148,7 +141,9 @@ class _Worker:
 
     def _begin(self, judge: PythonJudge) -> None:
         database = str(self._question.database) if self._question.database else None
-        said = self._said({"call": judge.call, "path": search_path(self._question.base), "database": database})
+        said = self._said(
+            {"does": "judge", "call": judge.call, "path": search_path(self._question.base), "database": database}
+        )
         if "cannot" in said:
             raise FinderError(f"{judge.call} cannot be called: {said['cannot']}")
 

@@ -417,7 +417,7 @@ rounds.decide(campaign, 2)
         ("drysweep_pipeline.engine.journal", "write_decision", "before", 2),
         ("drysweep_pipeline.engine.journal", "write_decision", "after", 2),
         # The call was made and its answer lost: it counts, and is made again.
-        ("drysweep_pipeline.engine.reverting", "_land", "after", 3),
+        ("drysweep_pipeline.engine.reverting", "land", "after", 3),
     ],
 )
 def test_a_process_killed_between_test_and_decision_leaves_an_answer_that_is_not_asked_for_again(

@@ -1,0 +1,69 @@
+"""What strategies are asked, in a wave or a revert test: one way to put a request together, one to land an answer."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from drysweep_pipeline import candidates
+from drysweep_pipeline.child import Children
+from drysweep_pipeline.declaration.model import Strategy
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.finders import FINDERS, Found, Request
+from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.material.copy import Copy
+from drysweep_pipeline.variation import Look
+
+
+class Asking:
+    """Has the strategies of one round search one snapshot; what they share of it is gone when the block is left.
+
+    ``children`` is to be left first, and before the threads that ask are waited for: that kills what still runs.
+    """
+
+    def __init__(self, campaign: Campaign, round: int, snapshot: Snapshot | None) -> None:
+        self.children = Children()
+        self._campaign, self._round = campaign, round
+        self._database = snapshot.database if snapshot else None
+        self._copy = Copy(snapshot.folder if snapshot else None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._copy.__exit__(kind, error, trace)
+
+    def search(self, strategy: Strategy, look: Look) -> Found:
+        """Have a strategy look once. Raises ``FinderError`` where it did not run to its end."""
+        sweep = self._campaign.declaration.sweep
+        request = Request(
+            strategy,
+            look,
+            self._round,
+            self._database,
+            sweep.fingerprint.fields,
+            sweep.name,
+            self._campaign.id,
+            self._campaign.declaration.base,
+            self._copy,
+            self.children,
+        )
+        return FINDERS[strategy.kind](request)
+
+
+def land(
+    found: Found, strategy: Strategy, fields: tuple[str, ...], path: Path, earlier: Sequence[pa.Table] = ()
+) -> candidates.Taken:
+    """Land what a strategy reported at ``path``, and what ``earlier`` attempts of it reported before they failed.
+
+    Raises ``RowsRefused`` where none of it can be taken in.
+    """
+    if found.table is not None:
+        return candidates.land_table(found.table, strategy.name, fields, path)
+    if found.prepared is not None:
+        return candidates.land_prepared(candidates.merged([*earlier, found.prepared]), strategy.name, fields, path)
+    return candidates.land_rows(found.rows or (), strategy.name, fields, path)

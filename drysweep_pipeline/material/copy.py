@@ -1,0 +1,113 @@
+"""The snapshot's files as files again, for programs that can read nothing else: a private copy, to look at only.
+
+Only text is in it, because only that is in a snapshot; nothing is ever taken from the live material.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import pyarrow.parquet as pq
+
+from drysweep_pipeline.child import scratch_folder
+from drysweep_pipeline.errors import FinderError
+
+_Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
+
+
+@contextmanager
+def laid_out(snapshot: Path | None) -> Iterator[Path]:
+    """Yield a folder with every file of a snapshot whose text it holds; nothing in it can be written by accident.
+
+    Binary files and files that could not be read are not in it. Raises ``FinderError`` where the material has none.
+    """
+    if snapshot is None:
+        raise FinderError("the material has no files to lay out as {material}")
+    with scratch_folder() as scratch:
+        # Without links in it, so that a program that resolves its paths names files as it was told them.
+        folder = scratch.resolve() / "material"
+        folder.mkdir()
+        _write(snapshot / "files.parquet", folder)
+        folders = [path for path in folder.rglob("*") if path.is_dir()]
+        try:
+            for path in (*folders, folder):
+                path.chmod(0o500)
+            yield folder
+        finally:
+            for path in (folder, *folders):
+                if path.is_dir() and not path.is_symlink():
+                    path.chmod(0o700)
+
+
+def left_out(snapshot: Path) -> list[str]:
+    """Return the files of a snapshot that no copy of it has, because it holds no text of them."""
+    table = pq.read_table(snapshot / "files.parquet", columns=["path", "text"])
+    return sorted(table.filter(table["text"].is_null())["path"].to_pylist())
+
+
+class Copy:
+    """The copy of one snapshot that those who search it share: made when it is first asked for, gone with the block.
+
+    Who searches as the same user could change it on purpose. That cannot be prevented here, but it does not pass for
+    what the snapshot holds: ``check`` notices it.
+    """
+
+    def __init__(self, snapshot: Path | None) -> None:
+        self._snapshot = snapshot
+        self._lock = threading.Lock()
+        self._made = ExitStack()
+        self._folder: Path | None = None
+        self._stamps: dict[Path, _Stamp] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._made.close()
+
+    def folder(self) -> Path | None:
+        """Return the folder of the copy; None where the material has no files."""
+        if self._snapshot is None:
+            return None
+        with self._lock:
+            if self._folder is None:
+                self._folder = self._made.enter_context(laid_out(self._snapshot))
+                self._stamps[self._folder] = _stamp(self._folder)
+            return self._folder
+
+    def check(self, folder: Path) -> None:
+        """Raise ``FinderError`` where a folder that was given out is not as it was; the next to ask get a new one."""
+        if _stamp(folder) == self._stamps[folder]:
+            return
+        with self._lock:
+            if self._folder == folder:
+                self._folder = None
+        raise FinderError("the copy of the material was changed while it was searched")
+
+
+def _stamp(folder: Path) -> _Stamp:
+    """Return what differs after any change in a folder: the kernel keeps the time of it, and nobody can set that."""
+    found = set()
+    for at, _, names in os.walk(folder):
+        for path in (at, *(os.path.join(at, name) for name in names)):  # noqa: PTH118 - of thousands of files
+            state = os.lstat(path)
+            found.add((path, state.st_ino, state.st_size, state.st_mode, state.st_ctime_ns))
+    return frozenset(found)
+
+
+def _write(table: Path, folder: Path) -> None:
+    for batch in pq.ParquetFile(table).iter_batches(columns=["path", "text"]):
+        for row in batch.to_pylist():
+            path = folder / row["path"]
+            if row["text"] is None or not path.resolve().is_relative_to(folder):
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # As bytes: what a line ends with is the file's own affair.
+            path.write_bytes(row["text"].encode())
+            path.chmod(0o400)

@@ -1,0 +1,57 @@
+"""Where what a sweep names is found: programs, the files that their arguments name, and modules of Python.
+
+All of it beside the declaration first. Nothing here is run or imported.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_PLACEHOLDER = re.compile(r"{(\w+(?:\.[^{}]+)?)}")
+
+
+def found(argv0: str, base: Path) -> str:
+    """Return the program that the first word of argv means: a file beside the declaration, else one on the PATH."""
+    beside = base / argv0
+    # A path is never looked for where the child happens to start.
+    return str(beside.absolute()) if beside.is_file() or os.sep in argv0 else argv0
+
+
+def words(argv: Sequence[str], base: Path) -> tuple[str, ...]:
+    """Return an argv for a child that starts elsewhere: words that name a file beside the declaration lead to it.
+
+    So does the value of an option that is written ``--option=value``. What fills placeholders in comes afterwards.
+    """
+    first, *others = argv
+    return (found(first, base), *(_led(word, base) for word in others))
+
+
+def placeholders(argv: Sequence[str]) -> list[str]:
+    """Return what is written in braces in an argv, in order; braces around anything but a name are left alone."""
+    return [name for word in argv for name in _PLACEHOLDER.findall(word)]
+
+
+def filled(argv: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return an argv with its placeholders replaced; those without a value stay as they are."""
+    # In one pass, so that what is filled in is not read for placeholders again.
+    return tuple(_PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), word) for word in argv)
+
+
+def search_path(base: Path) -> list[str]:
+    """Return where a declared function is imported from first: the declaring folder, then the project it lies in."""
+    here = base.absolute()
+    project = next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").exists()), None)
+    return [str(folder) for folder in dict.fromkeys((here, project)) if folder is not None]
+
+
+def _led(word: str, base: Path) -> str:
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    return f"{option}{equals}{(base / value).absolute()}" if _is_file(base, value) else word
+
+
+def _is_file(base: Path, word: str) -> bool:
+    try:
+        return bool(word) and (base / word).is_file()
+    except (OSError, ValueError):
+        return False
