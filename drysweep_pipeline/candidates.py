@@ -25,6 +25,7 @@ from drysweep_pipeline.values import Severity
 
 TEXT_FIELDS = ("subject", "kind", "severity", "scope", "title", "path", "owner", "evidence")
 STANDARD = (*TEXT_FIELDS, "line")
+_TEXTS = frozenset(TEXT_FIELDS)
 NOT_FROM_A_FINDER = ("fingerprint", "fp", "identity", "verdict", "state", "strategy", "round")
 # The columns of a landed file, in order: fp UUID, row and line BIGINT, the others VARCHAR; attributes is a JSON object.
 COLUMNS = ("fp", "identity", "strategy", "row", *TEXT_FIELDS, "line", "attributes")
@@ -168,26 +169,36 @@ def _check_keys(names: tuple[Any, ...], fields: tuple[str, ...]) -> None:
 def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
     """Return one dictionary with its tokens written and everything that is no standard field under attributes."""
     _check_keys(tuple(row), fields)
-    rest = {key: value for key, value in row.items() if key not in STANDARD}
-    tokens = {_FIELD_COLUMN.format(i): _token_or_none(row.get(name)) for i, name in enumerate(fields)}
-    texts = {name: _text(row.get(name)) for name in TEXT_FIELDS}
-    line = row.get("line")
-    return {
-        **texts,
-        "subject": texts["subject"] or _text(row.get(fields[0])),
-        "kind": texts["kind"] or _text(row.get(fields[-1])),
-        "line": line if isinstance(line, int) else None,
-        "attributes": json.dumps(_with_finite(rest), ensure_ascii=False, sort_keys=True, default=str),
-        **tokens,
-    }
+    prepared: dict[str, Any] = {_FIELD_COLUMN.format(i): _token_or_none(row.get(name)) for i, name in enumerate(fields)}
+    rest = {}
+    for key, value in row.items():
+        if key in _TEXTS:
+            prepared[key] = _text(value)
+        elif key != "line":
+            rest[key] = value
+        elif isinstance(value, int):
+            prepared[key] = value
+    prepared["subject"] = prepared.get("subject") or _text(row.get(fields[0]))
+    prepared["kind"] = prepared.get("kind") or _text(row.get(fields[-1]))
+    prepared["attributes"] = _json_text(rest)
+    return prepared
 
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, Mapping | list):
-        return json.dumps(_with_finite(value), ensure_ascii=False, sort_keys=True, default=str)
-    return str(value)
+    return _json_text(value) if isinstance(value, Mapping | list) else str(value)
+
+
+# Made once, since making one takes longer than writing a row with it.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str, allow_nan=False)
+
+
+def _json_text(value: Any) -> str:
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:  # a number that JSON has no way to write
+        return _ENCODER.encode(_with_finite(value))
 
 
 def _with_finite(value: Any) -> Any:
@@ -200,10 +211,21 @@ def _with_finite(value: Any) -> Any:
 
 
 def _token_or_none(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _token_of_text(value)
     if value is None:
         return None
     try:
-        return fingerprint.token(value if isinstance(value, str | int | float | bool) else str(value))
+        return fingerprint.token(value if isinstance(value, int | float) else str(value))
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=1 << 14)
+def _token_of_text(value: str) -> str | None:
+    """Return a text as the identity spells it; what a finder reports often has few values in one of its fields."""
+    try:
+        return fingerprint.token(value)
     except ValueError:
         return None
 

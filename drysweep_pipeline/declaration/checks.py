@@ -14,9 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.declaration.model import (
+    VARYING,
+    ChildStrategy,
     CommandJudge,
+    CommandStrategy,
     NoJudge,
+    Part,
     PythonJudge,
+    PythonStrategy,
     Query,
     RegistryMaterial,
     ScriptedMaterial,
@@ -24,6 +29,7 @@ from drysweep_pipeline.declaration.model import (
     SqlStrategy,
     Strategy,
     Sweep,
+    names_in_argv,
 )
 from drysweep_pipeline.declaration.reading import Declaration, read_declaration
 from drysweep_pipeline.declaration.refusals import Written, did_you_mean
@@ -39,8 +45,8 @@ BOUND_FOR_A_JUDGE = frozenset({"member", "seed"})
 def warnings(declaration: Declaration) -> list[str]:
     """Return what is allowed and still unwise in a sweep, a sentence each; an empty list where nothing is."""
     sweep = declaration.sweep
-    judging = _judging(sweep, declaration.base)
-    return list(chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), judging, _ceilings(sweep)))
+    here = chain(_searching(sweep, declaration.base), _judging(sweep, declaration.base))
+    return list(chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), here, _ceilings(sweep)))
 
 
 def sql_problems(declaration: Declaration) -> list[DeclarationError]:
@@ -101,17 +107,21 @@ def _variation(sweep: Sweep) -> Iterator[str]:
     if len(fixed) == len(sweep.strategies):
         yield (
             "Nothing varies in this sweep: every round repeats the first, so quiet rounds prove little; "
-            "give a strategy two or more angles, or use $seed in its query."
+            "give a strategy two or more angles, or have it use its seed."
         )
         return
     for name in fixed:
-        yield (f"Nothing varies in the strategy {name!r}: give it two or more angles, or use $seed in its query.")
+        yield (f"Nothing varies in the strategy {name!r}: give it two or more angles, or have it use its seed.")
 
 
 def _varies(strategy: Strategy) -> bool:
-    """Tell whether two rounds of a strategy may differ; a script is taken at its word."""
+    """Tell whether two rounds of a strategy may differ; who searches in a child or by a script is taken at its word."""
     distinct = {tuple(sorted((name, repr(value)) for name, value in angle.items())) for angle in strategy.angles}
-    if len(distinct) > 1 or not isinstance(strategy, SqlStrategy):
+    if len(distinct) > 1:
+        return True
+    if isinstance(strategy, ChildStrategy):
+        return not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
+    if not isinstance(strategy, SqlStrategy):
         return True
     return bool(_names(strategy.query) & ALWAYS_BOUND)
 
@@ -137,35 +147,46 @@ def _blind_spots(sweep: Sweep) -> Iterator[str]:
 def _judging(sweep: Sweep, base: Path) -> Iterator[str]:
     """Yield what would keep the judge from answering here, and what makes a panel no better than one of its members."""
     judge = sweep.judge
-    if isinstance(judge, CommandJudge):
-        yield from _program(judge.argv[0], base)
-    if isinstance(judge, PythonJudge) and not _is_found(judge.call.partition(":")[0].partition(".")[0], base):
-        yield f"The judge calls {judge.call}: no such module is beside the sweep, in its project or installed."
-    if isinstance(judge, CommandJudge | PythonJudge):
-        for name in judge.env:
-            if name not in os.environ:
-                yield f"The judge is to be given the variable {name}, which is not set here."
+    yield from _in_a_child(judge, "The judge", base)
     if isinstance(judge, SqlJudge) and judge.panel > 1 and not _names(judge.query) & BOUND_FOR_A_JUDGE:
         yield f"{judge.query.file} uses neither $member nor $seed: all {judge.panel} members of the panel say the same."
 
 
-def _program(argv0: str, base: Path) -> Iterator[str]:
-    from drysweep_pipeline.judges.command import PLACEHOLDERS
-    from drysweep_pipeline.programs import found
+def _searching(sweep: Sweep, base: Path) -> Iterator[str]:
+    """Yield what would keep a strategy from running here."""
+    for strategy in sweep.strategies:
+        yield from _in_a_child(strategy, f"The strategy {strategy.name!r}", base)
 
-    if any(f"{{{name}}}" in argv0 for name in PLACEHOLDERS):
+
+def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
+    """Yield what a child process would lack: its program or module, and variables that it is to be given."""
+    if isinstance(who, CommandJudge | CommandStrategy):
+        yield from _program(who.argv[0], name, base)
+    if isinstance(who, PythonJudge | PythonStrategy) and not _is_found(who.call, base):
+        yield f"{name} calls {who.call}: no such module is beside the sweep, in its project or installed."
+    if isinstance(who, CommandJudge | PythonJudge | CommandStrategy | PythonStrategy):
+        for variable in who.env:
+            if variable not in os.environ:
+                yield f"{name} is to be given the variable {variable}, which is not set here."
+
+
+def _program(argv0: str, name: str, base: Path) -> Iterator[str]:
+    from drysweep_pipeline.programs import found, placeholders
+
+    if placeholders([argv0]):
         return
     program = found(argv0, base)
     if Path(program).is_absolute() and Path(program).is_file() and not os.access(program, os.X_OK):
-        yield f"The judge's program {argv0!r} may not be executed: chmod +x {program}"
-    elif (os.sep in program and not Path(program).is_absolute()) or shutil.which(program) is None:
-        yield f"The judge's program {argv0!r} is found neither beside the sweep nor on the PATH."
+        yield f"{name}'s program {argv0!r} may not be executed: chmod +x {program}"
+    elif shutil.which(program) is None:
+        yield f"{name}'s program {argv0!r} is found neither beside the sweep nor on the PATH."
 
 
-def _is_found(module: str, base: Path) -> bool:
-    """Tell whether a module can be found where the judge will look for it; nothing is imported."""
+def _is_found(call: str, base: Path) -> bool:
+    """Tell whether the module of a call can be found where a child will look for it; nothing is imported."""
     from drysweep_pipeline.programs import search_path
 
+    module = call.partition(":")[0].partition(".")[0]
     if any(Path(folder, name).exists() for folder in search_path(base) for name in (module, f"{module}.py")):
         return True
     with suppress(ValueError):

@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from drysweep_pipeline.programs import placeholders
 from drysweep_pipeline.values import SWEEP_NAME, Rule, Severity, Verdict
 
 Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
@@ -35,6 +36,10 @@ MOST_MEMBERS = 99
 OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CALL = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+# What is filled into the argv of a strategy, beside ``angle.KEY``.
+ARGV_NAMES = ("material", "round", "campaign", "seed")
+# Those of them that differ between rounds, or between campaigns.
+VARYING = frozenset({"round", "campaign", "seed"})
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
 
 
@@ -66,6 +71,29 @@ def _is_ours_to_pass_on(name: str) -> str:
     return name
 
 
+def _names_a_function(call: str) -> str:
+    if not _CALL.fullmatch(call):
+        raise not_allowed(f"{call!r} names no function", "write module:name, such as judging:rule")
+    return call
+
+
+def _is_filled_in(name: str, angles: tuple[dict[str, Any], ...], index: int) -> None:
+    """Refuse a placeholder in a word of argv that has no value, at every angle."""
+    if name in ARGV_NAMES:
+        return
+    kind, _, key = name.partition(".")
+    if kind != "angle" or not key:
+        known = ", ".join(f"{{{each}}}" for each in (*ARGV_NAMES, "angle.KEY"))
+        raise not_allowed(f"{{{name}}} is no placeholder", f"there is {known}", at=(index,))
+    if not angles:
+        raise not_allowed(f"{{{name}}} has no value: no angles are declared", "declare angles", at=(index,))
+    for number, angle in enumerate(angles):
+        if key not in angle:
+            what = f"{{{name}}} has no value: angles[{number}] has no key {key!r}"
+            raise not_allowed(what, f"it has {', '.join(angle)}" if angle else None, at=(index,))
+
+
+Call = Annotated[str, AfterValidator(_names_a_function)]
 EnvironmentName = Annotated[str, AfterValidator(_is_ours_to_pass_on)]
 IdentityFields = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1), AfterValidator(_can_identify)
@@ -109,6 +137,57 @@ class SqlStrategy(Strategy):
     query: Query
 
 
+class ChildStrategy(Strategy):
+    """What strategies declare that search in a child process.
+
+    ``deterministic``: the same material and angle give the same findings, whatever the seed and the round. What is not
+    declared to be so is taken for left to chance; and since what a child runs may change unnoticed, not seeing a
+    finding again is no evidence, unless declared.
+    """
+
+    env: tuple[EnvironmentName, ...] = ()
+    deterministic: StrictBool = False
+    proves_absence: StrictBool = False
+
+
+class CommandStrategy(ChildStrategy):
+    """A program that prints findings, a JSON object a line or as a SARIF log; ``argv`` meets no shell."""
+
+    kind: Literal["command"]
+    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    format: Literal["jsonl", "sarif"] = "jsonl"
+    ok_exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...] = Field(default=(0,), min_length=1)
+    allow_bare: StrictBool = False
+
+    @field_validator("argv")
+    @classmethod
+    def _can_be_filled_in(cls, argv: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        angles = info.data.get("angles", ())
+        for index, word in enumerate(argv):
+            for name in placeholders([word]):
+                _is_filled_in(name, angles, index)
+        return argv
+
+    @field_validator("allow_bare")
+    @classmethod
+    def _is_about_a_log(cls, allow_bare: bool, info: ValidationInfo) -> bool:
+        if allow_bare and info.data.get("format") == "jsonl":
+            raise not_allowed("allow_bare is for format: sarif", "JSON lines always end with the mark of the end")
+        return allow_bare
+
+
+class PythonStrategy(ChildStrategy):
+    """A function, ``module:name``, that is called with the material, the angle and a generator of random numbers."""
+
+    kind: Literal["python"]
+    call: Call
+
+
+def names_in_argv(strategy: ChildStrategy) -> list[str]:
+    """Return the placeholders in the argv of a strategy; none where it has no argv."""
+    return placeholders(strategy.argv) if isinstance(strategy, CommandStrategy) else []
+
+
 class ScriptedStrategy(Strategy):
     """Findings written down in advance, a list a round; ``not_run`` fails, null is not asked."""
 
@@ -120,7 +199,7 @@ class ScriptedStrategy(Strategy):
         return round <= len(self.rounds) and self.rounds[round - 1] is not None
 
 
-AnyStrategy = Annotated[SqlStrategy | ScriptedStrategy, Field(discriminator="kind")]
+AnyStrategy = Annotated[SqlStrategy | CommandStrategy | PythonStrategy | ScriptedStrategy, Field(discriminator="kind")]
 
 
 class NoJudge(Part):
@@ -179,16 +258,9 @@ class PythonJudge(PanelJudge):
     """A function, ``module:name``, that is called with a finding and the material and returns its verdict."""
 
     kind: Literal["python"]
-    call: str
+    call: Call
     timeout_s: float = Field(default=120.0, gt=0)
     env: tuple[EnvironmentName, ...] = ()
-
-    @field_validator("call")
-    @classmethod
-    def _names_a_function(cls, call: str) -> str:
-        if not _CALL.fullmatch(call):
-            raise not_allowed(f"{call!r} names no function", "write module:name, such as judging:rule")
-        return call
 
 
 class ScriptedJudge(PanelJudge):

@@ -4,9 +4,10 @@ Only text is in it, because only that is in a snapshot; nothing is ever taken fr
 """
 
 import os
+import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from drysweep_pipeline.child import scratch_folder
 from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.material.snapshot import DATABASE
 
 _Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 
@@ -49,10 +51,21 @@ def left_out(snapshot: Path) -> list[str]:
     return sorted(table.filter(table["text"].is_null())["path"].to_pylist())
 
 
-class Copy:
-    """The copy of one snapshot that those who search it share: made when it is first asked for, gone with the block.
+@contextmanager
+def copied(database: Path) -> Iterator[Path]:
+    """Yield a folder with a copy of a snapshot's database, from where nothing leads to the place of the snapshot."""
+    with scratch_folder() as scratch:
+        folder = scratch.resolve() / "tables"
+        folder.mkdir()
+        shutil.copyfile(database, folder / database.name)
+        (folder / database.name).chmod(0o400)
+        yield folder
 
-    Who searches as the same user could change it on purpose. That cannot be prevented here, but it does not pass for
+
+class Copy:
+    """The copies of one snapshot that those who search it share: made when first asked for, gone with the block.
+
+    Who searches as the same user could change them on purpose. That cannot be prevented here, but it does not pass for
     what the snapshot holds: ``check`` notices it.
     """
 
@@ -60,7 +73,7 @@ class Copy:
         self._snapshot = snapshot
         self._lock = threading.Lock()
         self._made = ExitStack()
-        self._folder: Path | None = None
+        self._current: dict[str, Path] = {}
         self._stamps: dict[Path, _Stamp] = {}
 
     def __enter__(self) -> Self:
@@ -71,24 +84,28 @@ class Copy:
     ) -> None:
         self._made.close()
 
-    def folder(self) -> Path | None:
-        """Return the folder of the copy; None where the material has no files."""
-        if self._snapshot is None:
-            return None
-        with self._lock:
-            if self._folder is None:
-                self._folder = self._made.enter_context(laid_out(self._snapshot))
-                self._stamps[self._folder] = _stamp(self._folder)
-            return self._folder
+    def files(self) -> Path | None:
+        """Return a folder with the snapshot's files, as ``laid_out`` has them; None where the material has none."""
+        return None if self._snapshot is None else self._given("files", laid_out(self._snapshot))
 
-    def check(self, folder: Path) -> None:
+    def tables(self) -> Path | None:
+        """Return a folder with the snapshot's database; None where the material has none."""
+        return None if self._snapshot is None else self._given("tables", copied(self._snapshot / DATABASE))
+
+    def check(self, folder: Path | None) -> None:
         """Raise ``FinderError`` where a folder that was given out is not as it was; the next to ask get a new one."""
-        if _stamp(folder) == self._stamps[folder]:
+        if folder is None or _stamp(folder) == self._stamps[folder]:
             return
         with self._lock:
-            if self._folder == folder:
-                self._folder = None
+            self._current = {name: each for name, each in self._current.items() if each != folder}
         raise FinderError("the copy of the material was changed while it was searched")
+
+    def _given(self, name: str, made: AbstractContextManager[Path]) -> Path:
+        with self._lock:
+            if name not in self._current:
+                folder = self._made.enter_context(made)
+                self._current[name], self._stamps[folder] = folder, _stamp(folder)
+            return self._current[name]
 
 
 def _stamp(folder: Path) -> _Stamp:

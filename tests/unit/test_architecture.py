@@ -11,7 +11,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "drysweep_pipeline"
 DAGSTER_SIDE = ("orchestration",)
-OWN_SQL = ("ledger", "history", "material", "judges", "binding.py", "candidates.py", "sandbox.py", "scratch.py")
+OWN_SQL = (
+    "ledger",
+    "history",
+    "material",
+    "judges",
+    "binding.py",
+    "candidates.py",
+    "sandbox.py",
+    "scratch.py",
+    "worker.py",
+)
 
 
 def modules(folder: Path) -> list[Path]:

@@ -287,7 +287,7 @@ def test_a_sweep_that_varies_and_is_judged_has_no_warnings(folder: Path) -> None
 def test_a_strategy_that_never_varies_is_warned_of(folder: Path) -> None:
     (folder / "sql/windows.sql").write_text("select path as subject from files")
     [found] = [text for text in warnings(read(folder)) if "Nothing varies" in text]
-    remedy = "give it two or more angles, or use $seed in its query."
+    remedy = "give it two or more angles, or have it use its seed."
     assert found == f"Nothing varies in the strategy 'windows': {remedy}"
 
 
