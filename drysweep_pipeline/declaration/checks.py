@@ -147,7 +147,7 @@ def _blind_spots(sweep: Sweep) -> Iterator[str]:
 def _judging(sweep: Sweep, base: Path) -> Iterator[str]:
     """Yield what would keep the judge from answering here, and what makes a panel no better than one of its members."""
     judge = sweep.judge
-    yield from _in_a_child(judge, "The judge", base)
+    yield from _in_a_child(judge, "the judge", base)
     if isinstance(judge, SqlJudge) and judge.panel > 1 and not _names(judge.query) & BOUND_FOR_A_JUDGE:
         yield f"{judge.query.file} uses neither $member nor $seed: all {judge.panel} members of the panel say the same."
 
@@ -155,7 +155,7 @@ def _judging(sweep: Sweep, base: Path) -> Iterator[str]:
 def _searching(sweep: Sweep, base: Path) -> Iterator[str]:
     """Yield what would keep a strategy from running here."""
     for strategy in sweep.strategies:
-        yield from _in_a_child(strategy, f"The strategy {strategy.name!r}", base)
+        yield from _in_a_child(strategy, f"the strategy {strategy.name!r}", base)
 
 
 def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
@@ -163,11 +163,11 @@ def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
     if isinstance(who, CommandJudge | CommandStrategy):
         yield from _program(who.argv[0], name, base)
     if isinstance(who, PythonJudge | PythonStrategy) and not _is_found(who.call, base):
-        yield f"{name} calls {who.call}: no such module is beside the sweep, in its project or installed."
+        yield f"T{name[1:]} calls {who.call}: no such module is beside the sweep, in its project or installed."
     if isinstance(who, CommandJudge | PythonJudge | CommandStrategy | PythonStrategy):
         for variable in who.env:
             if variable not in os.environ:
-                yield f"{name} is to be given the variable {variable}, which is not set here."
+                yield f"T{name[1:]} is to be given the variable {variable}, which is not set here."
 
 
 def _program(argv0: str, name: str, base: Path) -> Iterator[str]:
@@ -177,9 +177,9 @@ def _program(argv0: str, name: str, base: Path) -> Iterator[str]:
         return
     program = found(argv0, base)
     if Path(program).is_absolute() and Path(program).is_file() and not os.access(program, os.X_OK):
-        yield f"{name}'s program {argv0!r} may not be executed: chmod +x {program}"
+        yield f"The program {argv0!r} of {name} may not be executed: chmod +x {program}"
     elif shutil.which(program) is None:
-        yield f"{name}'s program {argv0!r} is found neither beside the sweep nor on the PATH."
+        yield f"The program {argv0!r} of {name} is found neither beside the sweep nor on the PATH."
 
 
 def _is_found(call: str, base: Path) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError, RowsRefused
-from drysweep_pipeline.finders.jsonl import Row, relative, shown, truncated, value
+from drysweep_pipeline.finders.jsonl import Row, shown, truncated, value
 from drysweep_pipeline.values import Severity
 
 VERSION = "2.1.0"
@@ -72,7 +72,7 @@ def rows(runs: list[Mapping[str, Any]], max_rows: int, copy: str | None) -> Iter
             try:
                 yield _row(run, result, copy)
             except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-                yield Unfit(f"result {count}: {error}")
+                yield Unfit(f"result {count} cannot be read: {error}")
 
 
 def _incomplete(run: Mapping[str, Any], allow_bare: bool) -> str | None:
@@ -98,7 +98,8 @@ def _incomplete(run: Mapping[str, Any], allow_bare: bool) -> str | None:
 def _error(invocation: Mapping[str, Any]) -> str | None:
     """Return what the tool said of an error of its own, if there was one."""
     for kind in ("toolExecutionNotifications", "toolConfigurationNotifications"):
-        for each in invocation.get(kind) or ():
+        notified = invocation.get(kind)
+        for each in notified if isinstance(notified, list) else ():
             if isinstance(each, dict) and each.get("level") == "error":
                 message = each.get("message")
                 return str(message.get("text") if isinstance(message, dict) else message)[:500]
@@ -188,14 +189,17 @@ def _path(run: Mapping[str, Any], artifact: Mapping[str, Any], copy: str | None)
         uri = artifact.get("uri")
     if uri is None:
         return None
-    base = (run.get("originalUriBaseIds") or {}).get(artifact.get("uriBaseId")) or {}
     parts = urlsplit(uri)
-    if not parts.scheme and copy is not None:
-        # Where the tool was on this machine matters only if that is in the material.
-        joined = unquote(urlsplit(base.get("uri", "") + uri).path)
-        return relative({"path": joined}, copy)["path"] if joined.startswith(copy + "/") else unquote(uri)
-    path = unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else uri
-    return relative({"path": path}, copy)["path"] if copy is not None else path
+    if parts.scheme:
+        path = unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else uri
+        return _in_the_material(path, copy) or path
+    # Where the tool was on this machine matters only if that is in the material.
+    base = (run.get("originalUriBaseIds") or {}).get(artifact.get("uriBaseId")) or {}
+    return _in_the_material(unquote(urlsplit(base.get("uri", "") + uri).path), copy) or unquote(uri)
+
+
+def _in_the_material(path: str, copy: str | None) -> str | None:
+    return path.removeprefix(copy + "/") if copy is not None and path.startswith(copy + "/") else None
 
 
 def _message(run: Mapping[str, Any], result: Mapping[str, Any], rule: Mapping[str, Any]) -> str | None:
