@@ -5,7 +5,7 @@ once saw it looked again at the same angle. Whether that strategy still asks the
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,11 @@ from uuid import UUID
 from drysweep_pipeline.history import findings, history
 from drysweep_pipeline.history.findings import Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.lifecycle import BY_PEOPLE, LOGGED
+from drysweep_pipeline.lifecycle import BY_PEOPLE, LOGGED, WITHDRAWN
 
 # What happens in a round, in its order: it is intake that reopens and lets risks run out, and people come last.
 _SIGHTING, _BY_RULE, _VERDICT, _BY_PEOPLE, _ABSENCE = range(5)
-_PEOPLES = {LOGGED[act] for act in BY_PEOPLE}
+_PEOPLES = {LOGGED[act] for act in BY_PEOPLE if act in LOGGED} | set(WITHDRAWN.values())
 LOOKED, ELSEWHERE, NOT_RUN, NOT_ASKED = "same_angle", "other_angles", "not_run", "not_asked"
 """How a strategy that once saw a finding looked for it in a campaign that did not see it."""
 _BY_CHANCE = ", on the same material, so that chance is why"
@@ -58,7 +58,8 @@ def biography(home: Home, sweep: str, fp: UUID) -> Biography:
         sightings = findings.sightings(connection, sweep, fp)
         events = findings.events(connection, sweep, fp)
         campaigns = findings.campaigns(connection, sweep)
-        absences = list(_absences(sightings, findings.runs(connection, sweep, fp), campaigns))
+        withheld = findings.withheld(connection, sweep)
+        absences = list(_absences(sightings, findings.runs(connection, sweep, fp), campaigns, withheld))
         [head] = findings.heads(connection, sweep, None)
     life = _in_order(sightings, verdicts, events, absences)
     return Biography(finding, head, verdicts[-1] if verdicts else None, moves[-1] if moves else None, life)
@@ -92,8 +93,13 @@ def _rank(event: Row) -> int:
     return _BY_PEOPLE if event["name"] in _PEOPLES else _BY_RULE
 
 
-def _absences(sightings: Sequence[Row], runs: Sequence[Row], campaigns: Sequence[Row]) -> Iterator[Row]:
-    """Yield the campaigns after the first sighting that did not see the finding, each with what that is worth."""
+def _absences(
+    sightings: Sequence[Row], runs: Sequence[Row], campaigns: Sequence[Row], withheld: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield the campaigns after the first sighting that did not see the finding, each with what that is worth.
+
+    ``withheld`` says of campaigns why evidence closed less than they did not see.
+    """
     seen_in = {row["campaign"] for row in sightings}
     first = min((_instant(row), row["seq"]) for row in sightings)
     angles: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -115,6 +121,7 @@ def _absences(sightings: Sequence[Row], runs: Sequence[Row], campaigns: Sequence
             "looked": looked,
             "worth": worth,
             "says": _WORTH[worth] + (_BY_CHANCE if chance else ""),
+            "withheld": withheld.get(campaign["campaign"]),
         }
 
 
@@ -156,6 +163,9 @@ def _state(move: Row) -> str:
         "acceptance_expired": "open again: its accepted risk ran out",
         "acceptance_lapsed": "open again: its accepted risk lapsed",
         "risk_withdrawn": "open again: its accepted risk was withdrawn",
+        "contest_withdrawn": "open again: its contest was withdrawn",
+        "fix_withdrawn": "open again: it was not fixed after all",
+        "decline_withdrawn": "open again: it is not declined after all",
     }
     parts: list[str] = [told.get(str(move["name"]), str(move["state"]))]
     parts += [f"by {move['actor']}"] if move["actor"] else []

@@ -122,7 +122,7 @@ def _whole(written: Written, read: list[_Read]) -> list[Asked]:
     if not refusals:
         return [each for asked, _ in read for each in asked]
     first, more = refusals[0], len(refusals) - 1
-    others = f"{more} more in this file" if more else None
+    others = f"{more} more wrong in this file" if more else None
     help = "; ".join(part for part in (first.help, others) if part) or None
     raise DeclarationError(first.what, file=first.file, line=first.line, key=first.key, help=help)
 

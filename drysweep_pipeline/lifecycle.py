@@ -37,12 +37,20 @@ _PEOPLE = {
     Act.ESCALATE: State.ESCALATED,
 }
 _FREE = (State.OPEN, State.REOPENED)
+WITHDRAWN = {
+    State.FIXED: "fix_withdrawn",
+    State.CONTESTED: "contest_withdrawn",
+    State.ACCEPTED_RISK: "risk_withdrawn",
+    State.DECLINED: "decline_withdrawn",
+}
+"""The states that a person can take back, and the event that doing so is logged as."""
 TRANSITIONS: dict[tuple[State, Act], State] = {
     **{(state, act): to for state in _FREE for act, to in _PEOPLE.items()},
     **{(State.ESCALATED, act): to for act, to in _PEOPLE.items() if act is not Act.ESCALATE},
     (State.FIXED, Act.REOPEN): State.REOPENED,
     (State.ACCEPTED_RISK, Act.EXPIRE): State.OPEN,
-    (State.ACCEPTED_RISK, Act.WITHDRAW): State.OPEN,
+    # What a person said can be taken back, by name; nothing else takes it back.
+    **{(state, Act.WITHDRAW): State.OPEN for state in WITHDRAWN},
     # What the risk was accepted for is no longer what it was.
     (State.ACCEPTED_RISK, Act.LAPSE): State.OPEN,
 }
@@ -53,12 +61,11 @@ LOGGED = {
     Act.DECLINE: "finding_declined",
     Act.ESCALATE: "finding_escalated",
     Act.CONFIRM: "finding_confirmed",
-    Act.WITHDRAW: "risk_withdrawn",
     Act.REOPEN: "finding_reopened",
     Act.EXPIRE: "acceptance_expired",
     Act.LAPSE: "acceptance_lapsed",
 }
-"""The event that each act is logged as."""
+"""The event that each act is logged as; for taking something back see ``WITHDRAWN``."""
 BY_PEOPLE = (*_PEOPLE, Act.CONFIRM, Act.WITHDRAW)
 """The acts that are somebody's to do; the others are what the rules do by themselves."""
 EVIDENCE = "evidence"
@@ -84,6 +91,11 @@ class Deed:
     scope: str | None = None
 
 
+def event_of(act: Act, state: State) -> str:
+    """Return the name of the event that an act on a finding in some state is logged as."""
+    return WITHDRAWN.get(state, "risk_withdrawn") if act is Act.WITHDRAW else LOGGED[act]
+
+
 def points_at_something(evidence: str) -> bool:
     """Tell whether evidence names something a reader can open: file:LINE, file::test, a URL or a digest."""
     return any(pointer.fullmatch(evidence.strip()) for pointer in _POINTERS)
@@ -98,7 +110,8 @@ def moved(verdict: Verdict, state: State, severity: Severity, deed: Deed) -> tup
         return Verdict.CONFIRMED, state
     to = TRANSITIONS.get((state, deed.act))
     if to is None:
-        raise Refused(f"{deed.act}: not a move that a finding in state {state} can make", key=deed.act.value)
+        help = "`withdraw` takes that back" if state in WITHDRAWN else None
+        raise Refused(f"{deed.act}: not a move that a finding in state {state} can make", key=deed.act.value, help=help)
     return verdict, to
 
 

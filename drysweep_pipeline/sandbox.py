@@ -69,7 +69,8 @@ def check_query(sql: str) -> frozenset[str]:
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
-        raise Refused(f"not SQL: {first_line(error)}") from None
+        help = "a column that is called like a word of SQL stands in double quotes"
+        raise Refused(f"not SQL: {first_line(error)}", help=help) from None
     if len(statements) != 1:
         raise Refused(f"{len(statements)} statements", help="write exactly one SELECT")
     if statements[0].type != duckdb.StatementType.SELECT:
@@ -96,7 +97,7 @@ def run(
     except duckdb.Error as error:
         if deadline.is_set():
             raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
-        raise FinderError(first_line(error)) from None
+        raise FinderError(first_line(error), help=_suggested(error)) from None
     finally:
         timer.cancel()
 
@@ -112,6 +113,12 @@ def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:
 def first_line(error: Exception) -> str:
     """Return what an engine's error says, without the picture of the query under it."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _suggested(error: Exception) -> str | None:
+    """Return the names that an engine offers for one it does not know, or None."""
+    lines = str(error).splitlines()[1:]
+    return next((line.strip() for line in lines if line.startswith(("Did you mean", "Candidate bindings"))), None)
 
 
 def _tree(sql: str) -> Any:

@@ -5,7 +5,7 @@ Rules over them live in ``convergence`` and ``lifecycle``; this file decides not
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from drysweep_pipeline.errors import Refused
@@ -128,6 +128,8 @@ class Event:
     evidence: str | None = None
     verified: bool | None = None
     """Whether what the evidence points at was found in the material; None where nothing was to be looked up."""
+    expires: date | None = None
+    """The last day of the risk that was accepted."""
 
 
 def status(verdict: Verdict, state: State) -> str:

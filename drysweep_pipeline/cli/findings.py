@@ -208,6 +208,25 @@ def confirm(
     return _act("confirm", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
 
 
+@app.command("withdraw")
+def withdraw(
+    findings: FindingsArgument = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    evidence: EvidenceOption = None,
+    file: FileOption = None,
+    sweep: SweepOption = None,
+    campaign: CampaignOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Take back what was said of findings: a contest, an accepted risk, a fix, a decline; they are open again.
+
+    Example: drysweep findings withdraw api/no_owner --reason "the wrong line" --by ann
+    """
+    return _act("withdraw", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+
+
 @app.command("apply")
 def apply(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A YAML list of actions; - reads it from stdin.")],

@@ -38,10 +38,21 @@ def do(
     """Do one act to findings that are named, that a file names, or both, and print what each of them is now."""
     said = {name: value for name, value in given.items() if value is not None}
     said["by"] = person(given["by"])
-    asked = asked_for(act, {**said, "findings": findings}) if findings else []
+    asked = _asked(act, {**said, "findings": findings}) if findings else []
     if file is not None:
         asked += read_entries(_path(file), Act(act), _text(file), said)
     return _do(asked, sweep, campaign, home_of(home), as_json)
+
+
+def _asked(act: str, given: dict[str, Any]) -> list[Asked]:
+    """Return what options ask for. A refusal names the option, which is what was typed."""
+    try:
+        return asked_for(act, given)
+    except DeclarationError as error:
+        option = f"--{(error.key or act).rpartition('.')[2].replace('_', '-')}"
+        what = f"{act.replace('_', '-')} needs {option}" if "is missing" in error.what else error.what
+        help = None if "is missing" in error.what else error.help
+        raise DeclarationError(what, key=option, help=help) from None
 
 
 def apply_file(

@@ -212,10 +212,12 @@ def _happened(event: Row) -> str:
         )
     if event["what"] == "absence":
         ways = ", ".join(f"{each['strategy']} {each['looked'].replace('_', ' ')}" for each in event["looked"])
-        return f"not observed ({event['outcome']}); {event['says']} [{ways}]"
+        withheld = f"; {event['withheld']}" if event["withheld"] else ""
+        return f"not observed ({event['outcome']}); {event['says']} [{ways}]{withheld}"
     who = f" by {event['actor']}" if event["actor"] else ""
     evidence = f" with {event['evidence']} ({held(event['verified'])})" if event["evidence"] else ""
-    return f"{event['name']}{who}{evidence}" + (f" because {event['reason']}" if event["reason"] else "")
+    until = f" until {event['expires']}" if event["expires"] else ""
+    return f"{event['name']}{who}{until}{evidence}" + (f" because {event['reason']}" if event["reason"] else "")
 
 
 def _outcome(head: Row) -> str:

@@ -18,7 +18,8 @@ from drysweep_pipeline.judges import Ruling
 from drysweep_pipeline.ledger import Ledger, lives
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger.lives import Because
-from drysweep_pipeline.lifecycle import LOGGED, TRANSITIONS, Act, Deed
+from drysweep_pipeline.lifecycle import TRANSITIONS, Act, Deed
+from drysweep_pipeline.lifecycle import event_of as event_name
 from drysweep_pipeline.values import Event, Severity, Verdict
 
 # Each act leads to one state, wherever it was allowed.
@@ -136,7 +137,8 @@ def _do(ledger: Ledger, campaign: Campaign, round: int, done: dict[str, Any], at
     if _LEADS_TO.get(deed.act, state) is not state:
         because = Because(deed.by, deed.scope, deed.expires, deed.revision, done["basis"])
         lives.record_life(ledger, fp, _LEADS_TO[deed.act], campaign.place(round), because)
-    event = Event(LOGGED[deed.act], round, str(fp), deed.by, deed.reason, deed.evidence, done["verified"])
+    name = event_name(deed.act, state)
+    event = Event(name, round, str(fp), deed.by, deed.reason, deed.evidence, done["verified"], deed.expires)
     ledger_journal.log(ledger, campaign.id, at, [event])
 
 

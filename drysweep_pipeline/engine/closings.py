@@ -5,8 +5,9 @@ not see it. It counts only where nothing else could be why: the strategy is decl
 chance, and nothing unread may hide what it saw. Whatever falls short of that is an observation, and closes nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from uuid import UUID
 
@@ -27,21 +28,42 @@ _GOING_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
 _SHOWN = 3
 
 
+class _Because(IntEnum):
+    """What else than a fix may explain that a finding was not seen; the lowest one counts."""
+
+    HIDDEN = 0
+    DECLARED = 1
+    SILENT = 2
+
+
+_SAYS = {
+    _Because.HIDDEN: "may be hidden by what is unread now ({})",
+    _Because.DECLARED: "were seen by a strategy, or in material, that is declared otherwise now ({})",
+    _Because.SILENT: "were seen by a strategy whose silence proves nothing ({})",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """One absence for each finding that nothing but a fix explains; those that something unread may explain as well."""
+    """One absence for each finding that nothing but a fix explains, and why the other findings stay open."""
 
     proven: tuple[Absence, ...]
-    hidden: frozenset[UUID]
-    by: frozenset[str]
+    unproven: Mapping[UUID, tuple[_Because, frozenset[str]]]
 
     @property
     def withheld(self) -> str | None:
-        """What to tell of the hidden ones, or None where nothing is hidden."""
-        if not self.hidden:
-            return None
-        shown = ", ".join(sorted(self.by)[:_SHOWN]) + (" and more" if len(self.by) > _SHOWN else "")
-        return f"findings not seen that stay open: {len(self.hidden)}; unread now, these may hide them: {shown}"
+        """What to tell of the findings that stay open, or None where there are none."""
+        parts = [self._part(because) for because in _Because if self._of(because)]
+        return f"not seen, and open all the same: {'; '.join(parts)}" if parts else None
+
+    def _of(self, because: _Because) -> list[frozenset[str]]:
+        return [names for why, names in self.unproven.values() if why is because]
+
+    def _part(self, because: _Because) -> str:
+        found = self._of(because)
+        names = sorted(frozenset().union(*found))
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        return f"{len(found)} {_SAYS[because].format(shown)}"
 
 
 def close(ledger: Ledger, campaign: Campaign) -> None:
@@ -73,32 +95,35 @@ def _deed(campaign: Campaign, absence: Absence) -> dict[str, object]:
 
 
 def _weighed(campaign: Campaign, found: Iterable[Absence]) -> _Evidence:
-    """Part the absences by what explains them."""
+    """Part the absences by what explains them; one that nothing else explains proves the finding fixed."""
     proven: dict[UUID, Absence] = {}
-    hidden: set[UUID] = set()
-    by: set[str] = set()
-    comparable = cache(lambda strategy, earlier: _is_comparable(campaign, strategy, earlier))
-    hiding = cache(lambda then, now: _hiding(campaign, then, now))
+    unproven: dict[UUID, tuple[_Because, frozenset[str]]] = {}
+    doubted = cache(lambda strategy, earlier: _doubt(campaign, strategy, earlier))
+    hiding = cache(lambda then, now: frozenset(_hiding(campaign, then, now)))
     for absence in found:
-        if absence.fp in proven or not comparable(absence.strategy, absence.campaign):
-            continue
-        unread = hiding(absence.snapshot, absence.unseen_snapshot)
-        if unread:
-            hidden.add(absence.fp)
-            by.update(unread)
+        because: _Because | None = doubted(absence.strategy, absence.campaign)
+        names = frozenset({absence.strategy})
+        if because is None and (unread := hiding(absence.snapshot, absence.unseen_snapshot)):
+            because, names = _Because.HIDDEN, unread
+        if because is None:
+            proven.setdefault(absence.fp, absence)
         else:
-            proven[absence.fp] = absence
-    return _Evidence(tuple(proven.values()), frozenset(hidden - proven.keys()), frozenset(by))
+            unproven[absence.fp] = min(unproven.get(absence.fp, (because, names)), (because, names), key=_rank)
+    return _Evidence(tuple(proven.values()), {fp: why for fp, why in unproven.items() if fp not in proven})
 
 
-def _is_comparable(campaign: Campaign, strategy: str, earlier: str) -> bool:
-    """Tell whether a strategy is declared as in an earlier campaign, over material declared alike, free of chance."""
+def _rank(why: tuple[_Because, frozenset[str]]) -> _Because:
+    return why[0]
+
+
+def _doubt(campaign: Campaign, strategy: str, earlier: str) -> _Because | None:
+    """Return why a strategy's silence is no evidence against what it saw in an earlier campaign, or None."""
     now, then = campaign.declaration.sweep, _campaign(campaign, earlier).declaration.sweep
     mine = next((each for each in now.strategies if each.name == strategy), None)
     theirs = next((each for each in then.strategies if each.name == strategy), None)
     if mine is None or mine != theirs or now.material != then.material:
-        return False
-    return mine.proves_absence and not by_chance(mine)
+        return _Because.DECLARED
+    return None if mine.proves_absence and not by_chance(mine) else _Because.SILENT
 
 
 def _hiding(campaign: Campaign, then: str, now: str) -> list[str]:

@@ -84,7 +84,7 @@ def act(campaign: Campaign, asked: Sequence[Asked], *, overruled_with_reason: bo
         now: dict[UUID, Position] = {}
         with _kept_open(campaign.home.home), proof.kept_open():
             for each in asked:
-                with _at_its_line(each, named=len(asked) > 1):
+                with _at_its_line(each, named=overruled_with_reason or len(asked) > 1):
                     _check_texts(each.deed)
                     one = _allowed(ledger, campaign, each, proof, now)
                     if overruled_with_reason:
@@ -177,7 +177,7 @@ def _at_its_line(asked: Asked, *, named: bool = False) -> Iterator[None]:
     try:
         yield
     except Refused as error:
-        unsaid = (named or asked.file is not None) and not isinstance(error, NotFound)
+        unsaid = (named or asked.file is not None) and short(asked.finding) not in error.what
         what = f"{error.what}: {short(asked.finding)}" if unsaid else error.what
         if asked.file is None and not unsaid:
             raise

@@ -3,3 +3,4 @@ alter table published.lives add column if not exists actor varchar;
 alter table published.lives add column if not exists revision varchar;
 alter table published.lives add column if not exists basis varchar;
 alter table published.events add column if not exists verified boolean;
+alter table published.events add column if not exists expires date;

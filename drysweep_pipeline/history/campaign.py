@@ -3,6 +3,7 @@
 Instants come as ISO 8601 texts in UTC ending in ``Z``. How the answers are shown is ``reports``' business.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -33,16 +34,33 @@ _ROUNDS = """
     order by round
 """
 _EVENTS = """
-    select name, round, epoch_us("at") as "at", cast(fp as varchar) as fp, label, actor, reason, evidence, verified
+    select name, round, epoch_us("at") as "at", cast(fp as varchar) as fp, label, actor, reason, evidence, verified,
+        cast(expires as varchar) as expires
     from events
     where sweep = ? and campaign = ?
     order by seq
 """
+# The angle is told where the strategy has taken several in the campaign.
 _NOT_RUN = """
-    select round, actor as strategy, reason
+    with runs as (
+        select strategy, round, any_value(angle) as angle
+        from published.strategy_runs
+        where sweep = $sweep and campaign = $campaign
+        group by strategy, round
+    )
+    select e.round, e.actor as strategy, e.reason, if(several.angles > 1, r.angle, null) as angle
+    from published.events e
+    left join runs r on r.strategy = e.actor and r.round = e.round
+    left join (select strategy, count(distinct angle) as angles from runs group by strategy) several
+        on several.strategy = e.actor
+    where e.sweep = $sweep and e.campaign = $campaign and e.name = 'finder_not_run'
+    order by e.seq
+"""
+_UNVERIFIED = """
+    select cast(fp as varchar) as fp
     from published.events
-    where sweep = ? and campaign = ? and name = 'finder_not_run'
-    order by seq
+    where sweep = $sweep and name = 'finding_contested'
+    qualify row_number() over (partition by fp order by seq desc) = 1 and verified = false
 """
 _FINDINGS = """
     select
@@ -175,8 +193,13 @@ class Past:
         return [{key: value for key, value in row.items() if value is not None} for row in told]
 
     def not_run(self) -> list[Row]:
-        """Return the strategies that did not run to their end: round, strategy and reason."""
-        return self._rows(_NOT_RUN)
+        """Return the strategies that did not run to their end: round, strategy, reason, and the angle if it varies."""
+        told = [{**row, "angle": json.loads(row["angle"]) if row["angle"] else None} for row in self._named(_NOT_RUN)]
+        return [{key: value for key, value in row.items() if key != "angle" or value is not None} for row in told]
+
+    def unverified(self) -> set[str]:
+        """Return the findings of the sweep whose latest contest has evidence that the material did not have."""
+        return {row["fp"] for row in rows(self.connection, _UNVERIFIED, {"sweep": self.sweep})}
 
     def findings(self) -> list[Row]:
         """Return the findings sighted in the campaign, rejected ones included, the worst first."""

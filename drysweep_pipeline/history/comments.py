@@ -137,12 +137,13 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {
             **_SHARED,
             "seq": "the position in the sweep's ledger",
-            "at": "when it was recorded (wall clock)",
+            "at": "when it was recorded (wall clock); a word of SQL, so write it in double quotes",
             "name": "what happened",
             "actor": "the person or the strategy it came from",
             "reason": "why",
             "evidence": "what was pointed at",
             "verified": "whether the material has what the evidence points at; null where nothing could be looked up",
+            "expires": "the last day of the risk that was accepted",
         },
     ),
     "strategy_yield": (

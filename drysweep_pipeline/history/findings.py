@@ -76,11 +76,17 @@ _VERDICTS = """
 _EVENTS = """
     select
         e.campaign, epoch_us(c.as_of) as as_of, c.seq, e.round, e.seq as nth, epoch_us(e."at") as "at", e.name, e.actor,
-        e.reason, e.evidence, e.verified
+        e.reason, e.evidence, e.verified, cast(e.expires as varchar) as expires
     from published.events e
     join published.campaigns c using (sweep, campaign)
     where e.sweep = ? and e.fp = ?
     order by e.seq
+"""
+_WITHHELD = """
+    select campaign, last(reason order by seq) as reason
+    from published.events
+    where sweep = ? and name = 'closing_withheld'
+    group by campaign
 """
 _LOST = """
     select distinct sweep, campaign, round, actor as strategy
@@ -178,6 +184,11 @@ def sightings(connection: duckdb.DuckDBPyConnection, sweep: str, fp: UUID) -> li
 def runs(connection: duckdb.DuckDBPyConnection, sweep: str, fp: UUID) -> list[Row]:
     """Return the runs, in all campaigns, of the strategies that ever sighted a finding; ``ran`` is to its end."""
     return rows(connection, _RUNS, {"sweep": sweep, "fp": fp})
+
+
+def withheld(connection: duckdb.DuckDBPyConnection, sweep: str) -> dict[str, str]:
+    """Return why evidence closed less than they did not see, by campaign."""
+    return {row["campaign"]: row["reason"] for row in rows(connection, _WITHHELD, [sweep])}
 
 
 def campaigns(connection: duckdb.DuckDBPyConnection, sweep: str) -> list[Row]:

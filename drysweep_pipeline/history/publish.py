@@ -99,7 +99,7 @@ _ADD_LATER = (
     """,
     """
     insert into history.published.events by name
-    select $sweep as sweep, seq, "at", name, campaign, round, fp, actor, reason, evidence, verified
+    select $sweep as sweep, seq, "at", name, campaign, round, fp, actor, reason, evidence, verified, expires
     from events
     where seq > (select coalesce(max(seq), 0) from history.published.events where sweep = $sweep)
     """,

@@ -132,5 +132,6 @@ create table published.events (
     actor varchar,
     reason varchar,
     evidence varchar,
-    verified boolean
+    verified boolean,
+    expires date
 );

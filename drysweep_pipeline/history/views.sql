@@ -53,7 +53,7 @@ with moves as (
         verified,
         row_number() over (partition by sweep, fp order by seq) as nth
     from published.events
-    where fp is not null and regexp_full_match(name, '(finding|risk|acceptance)_.*') and name <> 'finding_confirmed'
+    where fp is not null and regexp_full_match(name, '(finding|risk|acceptance|fix|contest|decline)_.*') and name <> 'finding_confirmed'
 )
 select
     m.sweep,
@@ -256,7 +256,8 @@ select
     e.actor,
     e.reason,
     e.evidence,
-    e.verified
+    e.verified,
+    e.expires
 from published.events e
 left join published.payload p on p.sweep = e.sweep and p.fp = e.fp;
 

@@ -51,7 +51,7 @@ _ACTIONS = "select campaign, max(number) from actions group by campaign"
 _ADD_EVENT = """
     insert into events
     select (select coalesce(max(seq), 0) + 1 from events), cast(? as timestamptz), ?, ?, cast(? as integer),
-        cast(? as uuid), ?, ?, ?, ?
+        cast(? as uuid), ?, ?, ?, ?, cast(? as date)
 """
 
 
@@ -193,7 +193,8 @@ def log(ledger: Ledger, campaign: str, at: datetime, events: Sequence[Event]) ->
     """Append events, in this order."""
     for event in events:
         values: list[object] = [at, event.name, campaign, event.round, _uuid(event.fp)]
-        ledger.connection.execute(_ADD_EVENT, [*values, event.actor, event.reason, event.evidence, event.verified])
+        values += [event.actor, event.reason, event.evidence, event.verified, event.expires]
+        ledger.connection.execute(_ADD_EVENT, values)
 
 
 def _uuid(text: str | None) -> UUID | None:

@@ -61,6 +61,7 @@ def m002_actions(connection: duckdb.DuckDBPyConnection) -> None:
 
 _FULLER_LIVES = """
 alter table events add column verified boolean;
+alter table events add column expires date;
 alter table lives add column actor varchar;
 alter table lives add column revision varchar;
 alter table lives add column basis varchar;

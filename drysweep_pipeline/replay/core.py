@@ -16,7 +16,7 @@ from drysweep_pipeline.budget import Budget, Ceilings
 from drysweep_pipeline.candidates import NOT_FROM_A_FINDER
 from drysweep_pipeline.convergence import Policy, RoundResult, Standing, after_answer, after_round
 from drysweep_pipeline.errors import NotFound, Refused
-from drysweep_pipeline.lifecycle import LOGGED, Deed, blocks, expired, moved
+from drysweep_pipeline.lifecycle import Deed, blocks, event_of, expired, moved
 from drysweep_pipeline.replay import answer, scripted
 from drysweep_pipeline.replay.answer import Told
 from drysweep_pipeline.replay.scenario import Action, RevertResolves, Scenario, ScriptedCampaign, ScriptedRound
@@ -238,10 +238,12 @@ class _Campaign:
 
     def _act(self, label: str, deed: Deed) -> None:
         fp, found = self._named(label)
-        found.verdict, state = moved(found.verdict, found.state, found.severity, deed)
+        before = found.state
+        found.verdict, state = moved(found.verdict, before, found.severity, deed)
         if state is not found.state:
             found.move(state, self._place(self.standing.rounds), found.scope, deed.expires)
-        event = Event(LOGGED[deed.act], self.standing.rounds, str(fp), deed.by, deed.reason, deed.evidence)
+        name = event_of(deed.act, before)
+        event = Event(name, self.standing.rounds, str(fp), deed.by, deed.reason, deed.evidence, expires=deed.expires)
         self.events.append(event)
 
     def _named(self, label: str) -> tuple[UUID, _Finding]:

@@ -150,7 +150,7 @@ def test_a_person_at_the_terminal_has_a_name_without_giving_one(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["contest", "api/no_owner"], "'evidence' is missing"),
+        (["contest", "api/no_owner"], "contest needs --evidence"),
         (["contest", "api/no_owner", "--evidence", "I disagree"], "points at nothing"),
         (["decline", "api/no_owner"], "only a nit can be declined, this is a major"),
         (["decline", "db/no_owner"], "only a nit can be declined, this is a blocker"),
@@ -255,6 +255,30 @@ def test_a_refusal_in_json_names_file_line_key_and_help(campaign: Campaign, caps
     assert findings("apply", "bad.yaml", "--json") == 2
     error = told(capsys)
     assert (error["file"], error["line"], error["key"]) == ("bad.yaml", 2, "[1].contest.evidence")
+
+
+@pytest.mark.parametrize(
+    ("act", "event"),
+    [
+        (("contest", "--evidence", "services/api.yaml:1"), "contest_withdrawn"),
+        (("fix",), "fix_withdrawn"),
+        (("accept-risk",), "risk_withdrawn"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else "",
+)
+def test_what_was_said_by_mistake_is_taken_back_by_name(
+    campaign: Campaign, capsys: Read, act: tuple[str, ...], event: str
+) -> None:
+    assert findings(act[0], "api/no_owner", "--by", "ann", *act[1:]) == 0
+    assert "`withdraw` takes that back" in refused(capsys, campaign, act[0], "api/no_owner", "--by", "ann", *act[1:])
+    assert findings("withdraw", "api/no_owner", "--by", "bob", "--reason", "the wrong one") == 0
+    assert states(campaign)["api"] == "open"
+    assert logged(campaign)[-1][:4] == (event, "api/no_owner", "bob", "the wrong one")
+    assert findings(act[0], "api/no_owner", "--by", "ann", *act[1:]) == 0
+
+
+def test_an_option_that_is_needed_is_named_as_it_is_typed(campaign: Campaign, capsys: Read) -> None:
+    assert "contest needs --evidence" in refused(capsys, campaign, "contest", "api/no_owner", "--by", "ann")
 
 
 def test_a_risk_is_accepted_taken_back_and_accepted_again(campaign: Campaign, capsys: Read) -> None:

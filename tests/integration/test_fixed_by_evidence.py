@@ -162,7 +162,21 @@ def test_what_stays_open_because_it_may_be_hidden_is_said_with_what_hides_it(tmp
     second = run_to_its_end(begin(path, home, as_of=later(1)))
     [(_, campaign, _, reason, _, _)] = events(home, "closing_withheld")
     assert campaign == second.id
-    assert reason == "findings not seen that stay open: 1; unread now, these may hide them: services/db.yaml"
+    assert reason == ("not seen, and open all the same: 1 may be hidden by what is unread now (services/db.yaml)")
+
+
+def test_every_other_doubt_is_said_as_well(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"search": NO_OWNER, "other": NO_OWNER}, other={"proves_absence": False}, **EVIDENCE)
+    campaign_on(path, home, 0, {"api": None})
+    path = declare(
+        tmp_path, {"search": NO_OWNER + " -- said anew", "other": NO_OWNER}, other={"proves_absence": False}, **EVIDENCE
+    )
+    campaign_on(path, home, 1, {"api": "ann"})
+    [(_, _, _, reason, _, _)] = events(home, "closing_withheld")
+    assert reason == (
+        "not seen, and open all the same: "
+        "1 were seen by a strategy, or in material, that is declared otherwise now (search)"
+    )
 
 
 def test_a_strategy_that_only_picks_may_say_that_its_silence_proves_nothing(tmp_path: Path, home: Home) -> None:

@@ -172,12 +172,15 @@ MOVES = {
     "accept_risk": (("open", "reopened", "escalated"), "accepted_risk"),
     "decline": (("open", "reopened", "escalated"), "declined"),
     "escalate": (("open", "reopened"), "escalated"),
-    "withdraw": (("accepted_risk",), "open"),
+    "withdraw": (("fixed", "contested", "accepted_risk", "declined"), "open"),
 }
 LOGGED = {
     **{"fix": "finding_fixed", "contest": "finding_contested", "accept_risk": "risk_accepted"},
     **{"decline": "finding_declined", "escalate": "finding_escalated", "confirm": "finding_confirmed"},
-    "withdraw": "risk_withdrawn",
+}
+WITHDRAWN = {
+    **{"fixed": "fix_withdrawn", "contested": "contest_withdrawn"},
+    **{"accepted_risk": "risk_withdrawn", "declined": "decline_withdrawn"},
 }
 
 
@@ -305,11 +308,15 @@ class Model:
     def do(self, told: Told, wanted: list[dict[str, Any]], named: set[str]) -> bool:
         """Do all of some deeds, or none of them where one is not allowed (R9); tell which."""
         left = {deed["label"]: replace(self.lives.get(deed["label"], Life())) for deed in wanted}
-        if not all(deed["label"] in named and self.allows(told, deed, left[deed["label"]]) for deed in wanted):
-            return False
-        self.lives.update(left)
+        names = []
         for deed in wanted:
-            told.events[LOGGED[deed["act"]], told.ending[2]] += 1
+            was = left[deed["label"]].state
+            if deed["label"] not in named or not self.allows(told, deed, left[deed["label"]]):
+                return False
+            names.append(WITHDRAWN[was] if deed["act"] == "withdraw" else LOGGED[deed["act"]])
+        self.lives.update(left)
+        for name in names:
+            told.events[name, told.ending[2]] += 1
         return True
 
     def allows(self, told: Told, deed: dict[str, Any], life: Life) -> bool:

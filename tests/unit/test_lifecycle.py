@@ -21,10 +21,10 @@ ALLOWED: dict[State, dict[Act, State]] = {
     State.OPEN: FROM_OPEN,
     State.REOPENED: FROM_OPEN,
     State.ESCALATED: {act: to for act, to in FROM_OPEN.items() if act is not Act.ESCALATE},
-    State.FIXED: {Act.REOPEN: State.REOPENED},
+    State.FIXED: {Act.REOPEN: State.REOPENED, Act.WITHDRAW: State.OPEN},
     State.ACCEPTED_RISK: {Act.EXPIRE: State.OPEN, Act.WITHDRAW: State.OPEN, Act.LAPSE: State.OPEN},
-    State.CONTESTED: {},
-    State.DECLINED: {},
+    State.CONTESTED: {Act.WITHDRAW: State.OPEN},
+    State.DECLINED: {Act.WITHDRAW: State.OPEN},
 }
 MOVES = [act for act in Act if act is not Act.CONFIRM]
 
