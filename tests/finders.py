@@ -49,9 +49,9 @@ def waved(folder: Path, strategies: list[dict[str, Any]], **more: Any) -> tuple[
     return campaign, {run.strategy: run for run in wave(campaign, 1)}
 
 
-def rows(campaign: Campaign, run: StrategyRun) -> list[dict[str, Any]]:
+def rows(campaign: Campaign, run: StrategyRun, round: int = 1) -> list[dict[str, Any]]:
     """Return what landed of a strategy."""
     if run.file is None:
         return []
-    landed: list[dict[str, Any]] = pq.read_table(campaign.folder(1) / run.file.name).to_pylist()
+    landed: list[dict[str, Any]] = pq.read_table(campaign.folder(round) / run.file.name).to_pylist()
     return [{**row, "attributes": json.loads(row["attributes"])} for row in landed]

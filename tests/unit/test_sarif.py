@@ -79,7 +79,7 @@ def test_what_is_no_finding_is_none() -> None:
 
 
 def test_suppressions_the_baseline_and_partial_fingerprints_are_kept() -> None:
-    kept = {
+    kept: dict[str, Any] = {
         "suppressions": [{"kind": "inSource", "justification": "known"}],
         "baselineState": "unchanged",
         "partialFingerprints": {"primaryLocationLineHash": "ab:1"},
