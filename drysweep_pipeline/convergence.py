@@ -216,9 +216,7 @@ def _resume(standing: Standing, answer: Answer) -> Standing:
     if standing.outcome in ENDED:
         raise Refused(f"resume: the campaign has ended as {standing.outcome}; start another", key="resume")
     if standing.outcome is Outcome.NEEDS_DECISION and standing.reason not in CEILINGS:
-        raise Refused(
-            f"resume: the campaign waits for a person ({standing.reason})", key="resume", help="decide, or go"
-        )
+        raise Refused(f"resume: the campaign waits for a person ({standing.reason})", key="resume")
     wider = replace(standing, ceilings=standing.ceilings.widened(answer.rounds, answer.calls), down={})
     ceiling = exceeded(wider)
     if ceiling is not None and standing.outcome is not Outcome.RUNNING:

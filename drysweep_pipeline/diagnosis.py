@@ -6,16 +6,15 @@ are looked for in the order of ``Cause``, the first that its thresholds let thro
 is ``reports.why``'s business.
 """
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
 
 from drysweep_pipeline.convergence import CEILINGS
 from drysweep_pipeline.doubles import Finding, doubles
+from drysweep_pipeline.outlook import FALLING_ROUNDS, Outlook, Round
 from drysweep_pipeline.values import Outcome, Rule
 
 FORERUNNERS = 2
@@ -26,17 +25,17 @@ ROUNDS_LONGER = 5
 short campaign doubles when one finding comes late, and a long one that takes five more has not doubled."""
 OFTEN = 2
 """Once is an accident, so a failing strategy, a finding that comes back and a kind of fresh finding need two."""
+BEYOND_K = 2
+"""A strategy is looked at over the last K rounds and two more: one that fails at one of its two angles fails in every
+other round, never K times in a row, and keeps every run of K rounds from being quiet all the same."""
 MOST = 0.5
 """A cause that more than half of the late fresh findings share is what keeps the search going."""
 COMPARED = 500
 """So many late findings are looked at for doubles, the first ones."""
-FALLING_ROUNDS = 3
-FALLING_RATIO = 0.8
-"""An estimate needs this many rounds, each with less than the one before, falling at least this fast."""
 NAMED = 3
 REASON_LENGTH = 160
 """How many findings are named, and how many characters of a reason are told."""
-_WIDENED = ("rounds", "calls")
+_CEILING = "ceiling: "
 _REASONS = (*CEILINGS, "churn", "not_run")
 
 
@@ -47,6 +46,7 @@ class Cause(StrEnum):
     CHURN = "churn"
     REPHRASED = "rephrased"
     FALSE_POSITIVES = "false_positives"
+    JUDGE_SILENT = "judge_silent"
     BLOCKING = "blocking"
     UNFINISHED = "unfinished"
 
@@ -71,28 +71,27 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """What a decided round brought."""
-
-    round: int
-    fresh: int
-    reopened: int
-    blocking: int
-    complete: bool
-
-    def spoilt(self, rule: Rule) -> bool:
-        """Tell whether only a strategy that did not run kept the round from being quiet."""
-        brought = self.blocking if rule is Rule.CLEAN else self.fresh + self.reopened
-        return not self.complete and brought == 0
-
-
-@dataclass(frozen=True, slots=True)
 class Failure:
-    """A strategy that was not run in a round, and why."""
+    """A strategy that was not run in a round, why, and at which angle; None where it has only one."""
 
     round: int
     strategy: str
     reason: str
+    angle: str | None = None
+
+    @property
+    def own(self) -> bool:
+        """Tell whether it failed by itself: a ceiling that leaves a strategy out is not that strategy's failure."""
+        return not self.reason.startswith(_CEILING) or bool(self._before_it)
+
+    @property
+    def why(self) -> str:
+        """Why it failed, without the ceiling that kept it from being tried once more."""
+        return self._before_it or self.reason
+
+    @property
+    def _before_it(self) -> str:
+        return self.reason.partition(", after ")[2] if self.reason.startswith(_CEILING) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,9 @@ class Facts:
 
     ``fresh`` are the campaign's own findings by round, ``known`` those from before it. ``reopened`` counts how often
     each finding that came back in the late rounds came back in the sweep, ``raised`` in how many rounds each unsettled
-    blocking finding of the last round was raised. ``angles`` are those declared and ``unused`` those not used yet,
-    ``turns`` the rounds that using them takes; None where nobody can tell.
+    blocking finding of the last round was raised. ``angles`` are those declared and ``unused`` those not used yet; None
+    where nobody can tell. ``used`` are the angles used by strategy, ``silent`` the findings that the judge gave no
+    answer on in the last round, of the ``seen`` ones. ``resume`` is the command that goes on, None where none does.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Facts:
     rule: Rule
     k: int
     quiet: int
-    calls: int
+    outlook: Outlook
     rounds: tuple[Round, ...]
     forerunners: tuple[int, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -123,8 +123,10 @@ class Facts:
     raised: tuple[tuple[str, int], ...] = ()
     angles: int | None = None
     unused: int | None = None
-    turns: int = 0
-    option: str = ""
+    used: tuple[tuple[str, str], ...] = ()
+    seen: int = 0
+    silent: int = 0
+    resume: str | None = None
 
     @property
     def late(self) -> tuple[Round, ...]:
@@ -156,7 +158,7 @@ def diagnose(facts: Facts) -> Diagnosis | None:
     """Return why a campaign does not go quiet, or None where there is nothing to explain."""
     if not speaks(facts.outcome, facts.reason, len(facts.rounds), facts.forerunners):
         return None
-    causes = (_failing, _churn, _rephrased, _false_positives, _blocking)
+    causes = (_failing, _churn, _rephrased, _false_positives, _judge_silent, _blocking)
     found = next((told for cause in causes if (told := cause(facts)) is not None), None) or _unfinished(facts)
     return replace(found, sentence=found.sentence + _longer(facts))
 
@@ -169,27 +171,33 @@ def _longer(facts: Facts) -> str:
 
 
 def _failing(facts: Facts) -> Diagnosis | None:
-    """A strategy fails in most late rounds, or spoils two that were quiet otherwise, or ended the campaign."""
-    late = {each.round: each for each in facts.late}
-    # A ceiling that leaves a strategy out is not that strategy's failure.
-    failures = [each for each in facts.failures if not each.reason.startswith("ceiling:")]
-    often = Counter(each.strategy for each in failures if each.round in late)
-    spoilt = Counter(each.strategy for each in failures if each.round in late and late[each.round].spoilt(facts.rule))
-    bad = [
-        name
-        for name, times in often.items()
-        if times >= OFTEN and (times >= len(late) / 2 or spoilt[name] >= OFTEN or facts.reason == "not_run")
-    ]
+    """A strategy did not run to its end, for a reason of its own, in two of the last K rounds and two more."""
+    failures = [each for each in facts.failures if each.own]
+    recent = {each.round for each in facts.rounds[-facts.k - BEYOND_K :]}
+    often = Counter(
+        strategy for strategy, _ in {(each.strategy, each.round) for each in failures if each.round in recent}
+    )
+    bad = [name for name, times in often.items() if times >= OFTEN]
     if not bad:
         return None
     worst = min(bad, key=lambda name: (-often[name], name))
     mine = [each for each in failures if each.strategy == worst]
+    rounds = len({each.round for each in mine})
     return Diagnosis(
         Cause.FAILING,
-        f"{worst} was not run in {len(mine)} of {_count(len(facts.rounds), 'round')}, the last time because of: "
-        f"{_short(mine[-1].reason)}; a round without it is never quiet",
+        f"{worst} was not run in {rounds} of {_count(len(facts.rounds), 'round')}{_at(facts, mine)}, "
+        f"the last time because of: {_short(mine[-1].why)}; a round without it is never quiet",
         f"mend {worst} or take it out of the sweep, and start another campaign",
     )
+
+
+def _at(facts: Facts, mine: Sequence[Failure]) -> str:
+    """Return the angles at which a strategy fails, where it has others at which it does not."""
+    angles = {each.angle for each in mine if each.angle is not None}
+    others = {angle for strategy, angle in facts.used if strategy == mine[0].strategy} - angles
+    if not angles or not others:
+        return ""
+    return f", each time at its angle{'s' if len(angles) > 1 else ''} {_named(sorted(angles))}"
 
 
 def _churn(facts: Facts) -> Diagnosis | None:
@@ -253,6 +261,18 @@ def _false_positives(facts: Facts) -> Diagnosis | None:
     )
 
 
+def _judge_silent(facts: Facts) -> Diagnosis | None:
+    """Most of what was seen is undecided because the judge gave no answer on it."""
+    if facts.silent < OFTEN or facts.silent <= MOST * facts.seen:
+        return None
+    return Diagnosis(
+        Cause.JUDGE_SILENT,
+        f"the judge gave no answer on {facts.silent} of the {_count(facts.seen, 'finding')} seen, which leaves them "
+        "undecided",
+        "mend the judge, and start another campaign",
+    )
+
+
 def _blocking(facts: Facts) -> Diagnosis | None:
     """Under the clean rule: what blocks is raised round after round and nobody settles it."""
     if facts.rule is not Rule.CLEAN or not facts.raised:
@@ -283,54 +303,37 @@ def _not_done(facts: Facts) -> str:
         told = [f"it was quiet for {facts.quiet} of the {_count(facts.k, 'round')} that it takes"]
     if facts.unused:
         told.append(f"{facts.unused} of {_count(facts.angles or 0, 'angle')} not used yet")
-    return "the search is not finished: " + ", ".join(told)
+    return "the search is not finished: " + ", ".join([*told, *_brought(facts)])
+
+
+def _brought(facts: Facts) -> list[str]:
+    """Return who brings most of what is fresh late: as few strategies as bring more than half; not the only one."""
+    late = _late_fresh(facts)
+    by = Counter(name for each in late for name in each.strategies)
+    if len(late) < OFTEN or not by or len({strategy for strategy, _ in facts.used}) == 1:
+        return []
+    names: list[str] = []
+    brought: set[int] = set()
+    for name in sorted(by, key=lambda name: (-by[name], name)):
+        names.append(name)
+        brought |= {index for index, each in enumerate(late) if name in each.strategies}
+        if len(brought) > MOST * len(late):
+            break
+    who = _named(names) if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return [f"{len(brought)} of {_count(len(late), 'finding')} fresh in {_span(facts.late)} brought by {who}"]
 
 
 def _go_on(facts: Facts) -> str:
-    """Return how to go on: as many rounds as the numbers support, or wider without an estimate."""
-    estimate = _estimate(facts)
-    least = max(1, facts.k - facts.quiet, facts.turns)
-    if estimate is not None:
-        rounds = max(estimate, least)
-        return f"{_widened(facts, rounds)}: about {_count(rounds, 'more round')} if it goes on as in the last ones"
-    if facts.rule is Rule.CLEAN or facts.rounds[-1].fresh == 0:
-        return f"{_widened(facts, least)}: it takes {_count(least, 'more round')} at least"
-    few = len(facts.rounds) < FALLING_ROUNDS
-    why = "there are too few rounds to tell" if few else "the numbers do not fall steadily, which leaves open"
-    return f"{_widened(facts, max(least, len(facts.rounds)))}: {why} how many it takes"
-
-
-def _widened(facts: Facts, rounds: int) -> str:
-    """Return what lets so many more rounds run."""
-    to_rounds = len(facts.rounds) + rounds
-    calls = facts.calls + rounds * math.ceil(facts.calls / len(facts.rounds))
-    if facts.outcome is Outcome.STOPPED:
-        return f"`drysweep resume {facts.name}{facts.option}`"
-    if facts.reason not in CEILINGS:
-        return "let it run on"
-    if facts.reason not in _WIDENED:
-        return f"start another campaign with a wider ceiling on {facts.reason}"
-    wider = f"rounds {to_rounds}" if facts.reason == "rounds" else f"calls {calls}"
-    if facts.outcome in (Outcome.ACCEPTED, Outcome.RETURNED):
-        return f"start another campaign with --{wider}"
-    return f"`drysweep resume {facts.name} --{wider}{facts.option}`"
-
-
-def _estimate(facts: Facts) -> int | None:
-    """Return after how many more rounds the search would converge, or None where the numbers support no estimate.
-
-    What was fresh must have fallen in each of the last rounds, all of them complete; it is taken to go on falling at
-    the same ratio until less than half a finding is to be expected, and to stay quiet from there.
-    """
-    last = facts.rounds[-FALLING_ROUNDS:]
-    fresh = [each.fresh for each in last]
-    falls = all(one > other for one, other in pairwise(fresh))
-    if facts.rule is not Rule.DRY or len(last) < FALLING_ROUNDS or not falls or fresh[-1] == 0:
-        return None
-    ratio = (fresh[-1] / fresh[0]) ** (1 / (len(fresh) - 1))
-    if ratio > FALLING_RATIO or not all(each.complete for each in last):
-        return None
-    return math.ceil(math.log(0.5 / fresh[-1]) / math.log(ratio)) + facts.k - 1
+    """Return how to go on: the one way that is told everywhere, and why so many rounds."""
+    ahead = facts.outlook
+    if facts.resume is not None:
+        return f"`{facts.resume}`: {ahead.basis}"
+    if facts.outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION) and facts.reason not in CEILINGS:
+        return f"let it run on: {ahead.basis}"
+    if facts.reason in ("rounds", "calls"):
+        return f"start another campaign with --rounds {ahead.to_rounds} --calls {ahead.to_calls}: {ahead.basis}"
+    wider = f" with a wider ceiling on {facts.reason}" if facts.reason in CEILINGS else ""
+    return f"start another campaign{wider}: {ahead.basis}"
 
 
 def _late_fresh(facts: Facts) -> list[Finding]:

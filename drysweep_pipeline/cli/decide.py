@@ -21,6 +21,7 @@ from drysweep_pipeline.errors import Refused
 if TYPE_CHECKING:
     from drysweep_pipeline.engine.campaign import Campaign
     from drysweep_pipeline.home import Home
+    from drysweep_pipeline.reports.waiting import Stand
 
 Choice = Literal["accept", "continue", "redraft", "go", "stop"]
 
@@ -85,7 +86,7 @@ def _answer(
 
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
-    with saying_what_it_waits_for(place, loaded):
+    with saying_what_it_waits_for(place, loaded, kind):
         people.answer(loaded, Answer(kind, person(by), reason, rounds))
     go_on(place, loaded)
     show(place, loaded, as_json=json)
@@ -93,17 +94,30 @@ def _answer(
 
 
 @contextmanager
-def saying_what_it_waits_for(home: "Home", campaign: "Campaign") -> Iterator[None]:
-    """Let a refusal that knows no help say what the campaign waits for instead."""
+def saying_what_it_waits_for(home: "Home", campaign: "Campaign", asked: str) -> Iterator[None]:
+    """Let a refusal that knows no help say what the campaign waits for instead, or how what was asked is said."""
     from drysweep_pipeline.reports.beside import home_option, stand_of
-    from drysweep_pipeline.reports.waiting import waits_for
 
     try:
         yield
     except Refused as error:
         if error.help is None:
-            option = home_option(home)
-            waiting = waits_for(stand_of(campaign), option)
-            status = f"`drysweep status {campaign.home.name}/{campaign.id}{option}` says where it stands"
-            error.help = f"{waiting.sentence}: `{waiting.choices[0].command}`" if waiting else status
+            error.help = _instead(stand_of(campaign), home_option(home), asked)
         raise
+
+
+def _instead(stand: "Stand", option: str, asked: str) -> str:
+    """Return what to say instead of an answer that was refused; where there is a choice, none is recommended."""
+    from drysweep_pipeline.reports.waiting import QUEUE, resume_command, waits_for
+
+    waiting = waits_for(stand, option)
+    resume = resume_command(stand, option) if asked == "resume" else None
+    if resume is not None:
+        return f"`{resume}`: {stand.outlook.basis}"
+    if waiting is None:
+        return f"`drysweep status {stand.name}{option}` says where it stands"
+    if waiting.what in (QUEUE, "turn"):
+        return f"{waiting.sentence}: `{waiting.choices[0].command}`"
+    if asked == "continue":
+        return f"{waiting.sentence}: `drysweep decide {stand.name} continue 2{option}` for two more rounds, say"
+    return f"{waiting.sentence}: `drysweep decide {stand.name} accept{option}`, `continue N` or `redraft`"

@@ -1,5 +1,6 @@
 """Driving a campaign from the command line to where it stops, and showing where that is."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from drysweep_pipeline.cli.output import exit_code, note, progress, put, put_json
@@ -10,9 +11,11 @@ from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state,
 from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
-from drysweep_pipeline.reports.beside import behind, home_option
+from drysweep_pipeline.reports.beside import behind, home_option, stand_of, sweep_argument
+from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
-from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.reports.text import at_angle, safe_text
+from drysweep_pipeline.values import Outcome
 
 FINDINGS = 6
 
@@ -105,7 +108,7 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(f"report: {facts['report']}")
     if facts["why"]:
         put(f"why it does not go quiet: {facts['why']['sentence']}; {facts['why']['lever']}")
-    for line in _waiting(facts["waits_for"]):
+    for line in (*_waiting(facts["waits_for"]), *_next(home, campaign)):
         put(line)
     put(facts["verdict"])
     return code
@@ -116,9 +119,24 @@ def _waiting(waiting: dict[str, Any] | None) -> list[str]:
     return [f"{waiting['sentence']}:", *(f"  {command}" for command in waiting["commands"])] if waiting else []
 
 
+def _next(home: Home, campaign: Campaign) -> Iterator[str]:
+    """Yield what the report says to do next about a campaign that ended without converging, its commands to paste."""
+    standing = stand_of(campaign)
+    if standing.standing.outcome in (Outcome.CONVERGED, Outcome.RUNNING):
+        return
+    sweep = sweep_argument(home, campaign.home.name, campaign.id)
+    for step in next_steps(standing, sweep, home_option(home)):
+        yield f"{step.text}{step.after}" + (":" if step.command else ".")
+        if step.command:
+            yield f"  {step.command}"
+
+
 def _failures(facts: dict[str, Any]) -> list[str]:
     """Return a line for everything that failed in the same way, with its rounds."""
-    failed = [(f"{each['strategy']} counts as not run", each["reason"], each["round"]) for each in facts["not_run"]]
+    failed = [
+        (f"{each['strategy']} counts as not run{at_angle(each)}", each["reason"], each["round"])
+        for each in facts["not_run"]
+    ]
     judged = [event for event in facts["events"] if event["name"] == "judge_failed"]
     failed += [("the judge failed", event["reason"], event["round"]) for event in judged]
     rounds: dict[tuple[str, str], list[int]] = {}

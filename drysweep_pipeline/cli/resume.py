@@ -39,6 +39,7 @@ def resume(
     from drysweep_pipeline.engine.repair import repair
     from drysweep_pipeline.engine.state import check_lease
     from drysweep_pipeline.ledger import open_ledger
+    from drysweep_pipeline.reports.beside import home_option
     from drysweep_pipeline.values import Outcome
 
     _check_wider(rounds, calls)
@@ -48,10 +49,13 @@ def resume(
     _say_what_is_frozen(loaded)
     with open_ledger(loaded.home.ledger) as ledger:
         repair(ledger, loaded)
+    down = _down(loaded)
     widened = rounds is not None or calls is not None
     if widened or standing(loaded).outcome is not Outcome.RUNNING:
-        with saying_what_it_waits_for(place, loaded):
+        with saying_what_it_waits_for(place, loaded, "resume"):
             people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))
+    if down:
+        _say_who_keeps_failing(loaded, down, home_option(place))
     drive(place, loaded)
     return show(place, loaded, as_json=json)
 
@@ -76,3 +80,28 @@ def _say_what_is_frozen(campaign: "Campaign") -> None:
     if changed:
         sweep = campaign.declaration.sweep.name
         note(f"{sweep} has changed since; this campaign goes on as it started, `drysweep run` starts another")
+
+
+def _down(campaign: "Campaign") -> list[str]:
+    """Return the strategies that made a campaign fail; none of one that did not."""
+    from drysweep_pipeline.convergence import NOT_RUN_LIMIT
+    from drysweep_pipeline.engine.journal import standing
+    from drysweep_pipeline.values import Outcome
+
+    now = standing(campaign)
+    failed = now.outcome is Outcome.FAILED
+    return sorted(name for name, times in now.down.items() if failed and times >= NOT_RUN_LIMIT)
+
+
+def _say_who_keeps_failing(campaign: "Campaign", down: list[str], option: str) -> None:
+    """Tell, before a failed campaign spends more rounds, that what was mended meanwhile does not reach it."""
+    from drysweep_pipeline.cli.output import note
+    from drysweep_pipeline.reports.beside import sweep_argument
+
+    sweep = sweep_argument(campaign.home.home, campaign.home.name, campaign.id)
+    who = "they" if len(down) > 1 else "it"
+    note(
+        f"{', '.join(down)} did not run three times in a row, and SQL is frozen as the campaign started with it; "
+        f"where that is at fault {who} will fail again: "
+        f"`drysweep run {sweep}{option}` starts a campaign with what was mended"
+    )

@@ -76,12 +76,16 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Verdicts:
-    """How a round was judged: the kind of judge, how long it took, the ceiling that tripped, why the judge failed."""
+    """How a round was judged: the kind of judge, how long it took, the ceiling that tripped, why the judge failed.
+
+    ``silent`` is how many of the findings asked about got no answer.
+    """
 
     judge: str
     seconds: float
     tripped: str | None = None
     failed: str | None = None
+    silent: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +126,25 @@ def seconds(campaign: Campaign, round: int) -> float:
     return landed.seconds if landed else 0.0
 
 
+def silent(campaign: Campaign, round: int) -> int:
+    """Return how many findings of a round the judge was asked about and gave no answer on."""
+    landed = _read_landed(campaign, round)
+    return landed.silent if landed else 0
+
+
+def unheard(campaign: Campaign, round: int) -> int:
+    """Return how many calls a ceiling kept from the judge of a round."""
+    landed, judge = _read_landed(campaign, round), campaign.declaration.sweep.judge
+    if landed is None or landed.tripped is None or isinstance(judge, NoJudge):
+        return 0
+    reasons = pq.read_table(campaign.folder(round) / VERDICTS, columns=["reason"]).column("reason").to_pylist()
+    return int(reasons.count(_over(landed.tripped))) * judge.panel
+
+
+def _over(ceiling: str) -> str:
+    return f"ceiling: {ceiling}"
+
+
 def _ask(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]) -> None:
     """Have the judge rule on as many findings as the budget has calls for, and land every ruling."""
     declared = campaign.declaration.sweep.judge
@@ -136,13 +159,21 @@ def _ask(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]) 
     asked, over, failed = _asked(campaign, round, [f for f in findings if f["fp"] not in known], votes)
     known |= {finding["fp"] for finding in asked}
     judged = [_judged(declared, finding, votes, failed) for finding in (*heard, *asked)]
+    silent = [each.ruling for each in judged if not each.ruling.answered]
+    failed = _failed(silent, len(judged)) if silent else None
     judged += [
-        _Judged(Ruling(finding["fp"], Verdict.UNDECIDED, f"ceiling: {over}"))
+        _Judged(Ruling(finding["fp"], Verdict.UNDECIDED, _over(over or "calls")))
         for finding in findings
         if finding["fp"] not in known
     ]
-    _land(campaign, round, judged, _Verdicts(declared.kind, time.monotonic() - began, over, failed))
+    _land(campaign, round, judged, _Verdicts(declared.kind, time.monotonic() - began, over, failed, len(silent)))
     votes.forget()
+
+
+def _failed(silent: Sequence[Ruling], asked: int) -> str:
+    """Return why the judge failed on the findings that got no answer."""
+    noun = "finding" if asked == 1 else "findings"
+    return f"{len(silent)} of {asked} {noun} got no answer, the first: {silent[0].reason}"
 
 
 def _asked(
@@ -179,20 +210,16 @@ def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, An
 
 
 def _hear(question: Question, votes: Votes) -> str | None:
-    """Ask the judge, keep what it says as it says it, and return why it failed; None where it answered anything."""
-    silent = None
+    """Ask the judge, keep what it says as it says it, and return why it could not judge on; None where it could."""
     try:
         with closing(JUDGES[question.judge.kind](question)) as rulings:
-            answered = False
             for ruling in rulings:
                 votes.keep(ruling)
-                answered = answered or ruling.answered
-                silent = silent or ruling.reason
     except FinderError as error:
         return str(error)
     except Exception as error:  # a judge's own bug is no verdict, and no reason to lose the round
         return repr(error)
-    return None if answered else silent
+    return None
 
 
 def _judged(declared: PanelJudge, finding: Mapping[str, Any], votes: Votes, failed: str | None) -> "_Judged":

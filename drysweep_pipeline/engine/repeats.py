@@ -1,5 +1,6 @@
 """Whether a round looked along anything new, from the plans that were recorded before the rounds ran (R15)."""
 
+from drysweep_pipeline import sandbox
 from drysweep_pipeline.declaration.model import VARYING, ChildStrategy, SqlStrategy, Strategy, names_in_argv
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import Plan, read_plan
@@ -26,6 +27,14 @@ def all_angles_used(campaign: Campaign, round: int) -> bool:
     return angles_left(campaign.declaration.sweep.strategies, used) == 0
 
 
+def turns_left(campaign: Campaign, rounds: int) -> int:
+    """Return how many rounds it takes, after so many, until every declared angle was used on the latest snapshot."""
+    planned = read_plan(campaign, rounds) if rounds else None
+    used = _used(campaign, rounds, snapshot=planned.snapshot if planned else None)
+    strategies = campaign.declaration.sweep.strategies
+    return max((angles_left((each,), used) for each in strategies if each.angles), default=0)
+
+
 def _used(campaign: Campaign, until: int, snapshot: str | None = None) -> set[tuple[str, int]]:
     plans = [plan for plan in (read_plan(campaign, n) for n in range(1, until + 1)) if plan is not None]
     return {_look for plan in plans if snapshot in (None, plan.snapshot) for _look in _looks(plan)}
@@ -48,6 +57,18 @@ def by_chance(strategy: Strategy) -> bool:
     if not isinstance(strategy, SqlStrategy):
         return False
     try:
-        return bool({"seed", "round"} & check_query(strategy.query.text))
+        drawn = {"seed", "round"} & check_query(strategy.query.text)
+        # A limit says which rows, not by chance; what it leaves out is for those to mind who count on absence.
+        return bool(drawn or sandbox.unsteady(strategy.query.text) - {"limit"})
     except Refused:
         return False  # it was not run, and so left nothing to chance
+
+
+def cuts_off(strategy: Strategy) -> bool:
+    """Tell whether a strategy may leave out what it sees, so that what it leaves out need not be gone."""
+    if not isinstance(strategy, SqlStrategy):
+        return False
+    try:
+        return "limit" in sandbox.unsteady(strategy.query.text)
+    except Refused:
+        return False

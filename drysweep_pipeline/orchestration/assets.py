@@ -22,9 +22,9 @@ from drysweep_pipeline.orchestration import checks
 from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
 from drysweep_pipeline.orchestration.typing import Result
 from drysweep_pipeline.reports import write_report
-from drysweep_pipeline.reports.beside import home_option
+from drysweep_pipeline.reports.beside import home_option, stand_of
 from drysweep_pipeline.reports.summary import summary
-from drysweep_pipeline.reports.waiting import Stand, waits_for
+from drysweep_pipeline.reports.waiting import waits_for
 from drysweep_pipeline.values import RoundKey
 
 
@@ -257,7 +257,7 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
         """Where the campaign stands after all its rounds: running, or its outcome and why."""
         campaign, round = _round(home, sweep, context.partition_key)
         standing = engine.decide(campaign, round)
-        waiting = waits_for(Stand(sweep, campaign.id, campaign.policy.k, standing), home_option(home))
+        waiting = waits_for(stand_of(campaign), home_option(home))
         return dg.MaterializeResult(
             metadata={
                 "outcome": standing.outcome.value,

@@ -1,20 +1,22 @@
 """What lies beside the history and a report may use while it is still there: snapshots, records, state files."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.declaration import thaw_json
 from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
-from drysweep_pipeline.engine import journal
+from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
+from drysweep_pipeline.engine.repeats import turns_left
 from drysweep_pipeline.engine.state import queued_behind, read_states
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.outlook import Course, Round
 from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.reports.waiting import Stand
 from drysweep_pipeline.values import Outcome
@@ -37,14 +39,35 @@ def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:
         return stand_of(load(home, sweep, campaign))
     outcome = Outcome(head["outcome"])
     standing = Standing(Ceilings(head["rounds"]), outcome, head["reason"], head["rounds"], head["quiet"])
-    return Stand(sweep, campaign, head["k"], standing)
+    return Stand(sweep, campaign, head["k"], standing, gone=True)
 
 
 def stand_of(campaign: Campaign) -> Stand:
     """Return a recorded campaign as far as waiting goes."""
     home = campaign.home
     before = behind(home.home, home.name, campaign.id)
-    return Stand(home.name, campaign.id, campaign.policy.k, journal.standing(campaign), before)
+    standing = journal.standing(campaign)
+    return Stand(home.name, campaign.id, campaign.policy.k, standing, before, course_of(campaign, standing.rounds))
+
+
+def course_of(campaign: Campaign, rounds: int) -> Course:
+    """Return how the first so many rounds of a campaign went, from its landed journal."""
+    policy = campaign.policy
+    return Course(
+        policy.rule,
+        tuple(_rounds(campaign, rounds)),
+        turns_left(campaign, rounds),
+        policy.cover != "none",
+        judging.unheard(campaign, rounds),
+    )
+
+
+def _rounds(campaign: Campaign, rounds: int) -> Iterator[Round]:
+    spent = 0
+    for number in range(1, rounds + 1):
+        if (result := journal.read_result(campaign, number)) is not None:
+            calls, spent = result.spent.calls - spent, result.spent.calls
+            yield Round(number, result.fresh, result.reopened, result.blocking, result.complete, calls)
 
 
 def behind(home: Home, sweep: str, campaign: str) -> tuple[str, ...]:
@@ -52,6 +75,12 @@ def behind(home: Home, sweep: str, campaign: str) -> tuple[str, ...]:
     states = read_states(home.sweep(sweep).root / "state")
     found = next((queued_behind(state, states) for state in states if state.campaign == campaign), [])
     return tuple(each.campaign for each in found)
+
+
+def silent(home: Home, sweep: str, campaign: str, round: int) -> int:
+    """Return how many findings the judge gave no answer on in a round; 0 where nobody can tell any more."""
+    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
+    return judging.silent(load(home, sweep, campaign), round) if recorded else 0
 
 
 def declared(home: Home, sweep: str, campaign: str) -> Sweep | None:

@@ -8,9 +8,10 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.beside import home_option, stand, sweep_argument, unread
+from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
-from drysweep_pipeline.reports.text import cell, count, safe_text
-from drysweep_pipeline.reports.waiting import Waiting, waits_for
+from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
+from drysweep_pipeline.reports.waiting import Waiting, resume_command, waits_for
 from drysweep_pipeline.values import Outcome
 
 SHOWN = 50
@@ -34,28 +35,6 @@ _MEANS: Mapping[Outcome, str] = {
     ),
     Outcome.RUNNING: "The search goes on. What follows is where it stands now.",
 }
-# ``{id}`` is the campaign, ``{sweep}`` what ``run`` takes for its sweep, ``{home}`` the option that leads to the home.
-_NEXT: Mapping[Outcome, Sequence[str]] = {
-    Outcome.CONVERGED: (
-        "When what was found is mended, look again: `drysweep run {sweep}{home}` starts a new campaign.",
-        "If something turns up later that was missed, add a strategy that would have seen it.",
-    ),
-    Outcome.BUDGET_EXCEEDED: (
-        "Go on with a wider ceiling: `drysweep resume {id} --rounds N{home}`, or with `--calls N`.",
-        "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new.",
-    ),
-    # What may be answered now is listed instead.
-    Outcome.NEEDS_DECISION: (),
-    Outcome.ACCEPTED: ("When the material has changed, start a new campaign: `drysweep run {sweep}{home}`.",),
-    Outcome.RETURNED: ("Start a new campaign over the new draft: `drysweep run {sweep}{home}`.",),
-    Outcome.STOPPED: ("Go on where it stood: `drysweep resume {id}{home}`.",),
-    Outcome.FAILED: (
-        "Mend the strategies named under Rounds, then start a new campaign: `drysweep run {sweep}{home}`. "
-        "This one keeps the SQL that it started with.",
-        "Only where the material or the machine was at fault, go on with this one: `drysweep resume {id}{home}`.",
-    ),
-    Outcome.RUNNING: ("Look again later: `drysweep status {id}{home}`.",),
-}
 
 
 def render(home: Home, sweep: str, campaign: str) -> str:
@@ -65,20 +44,20 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         told, rounds, strategies = told_of(past, home), past.rounds(), past.strategies()
         found = [row for row in past.findings() if row["verdict"] != "rejected"]
         option = home_option(home)
-        waiting = waits_for(stand(home, sweep, campaign, past.head()), option)
-    steps = {"id": f"{sweep}/{campaign}", "sweep": sweep_argument(home, sweep, campaign), "home": option}
+        standing = stand(home, sweep, campaign, past.head())
+    steps = next_steps(standing, sweep_argument(home, sweep, campaign), option)
     parts = (
-        _top(told),
+        _top(told, resume_command(standing, option)),
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
         _strategies(strategies),
         _unsearched(told, unread(home, sweep, rounds)),
-        _meaning(told, steps, waiting),
+        _meaning(told, steps, waits_for(standing, option)),
     )
     return "\n".join(line for part in parts for line in part)
 
 
-def _top(told: Mapping[str, Any]) -> Iterator[str]:
+def _top(told: Mapping[str, Any], resume: str | None) -> Iterator[str]:
     yield f"# {cell(told['sweep'])}: {cell(told['campaign'])}"
     yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
     if told["waits_for"]:
@@ -86,7 +65,7 @@ def _top(told: Mapping[str, Any]) -> Iterator[str]:
     if told["why"]:
         why = told["why"]
         yield from (f"**Why it does not go quiet:** {cell(why['sentence'], limit=2000)}.", "")
-        yield from (f"**What helps:** {cell(why['lever'], limit=2000)}.", "")
+        yield from (f"**What helps:** {prose(why['lever'], resume)}.", "")
     yield from _table(("outcome", ""), ((name, cell(value)) for name, value in _facts(told)))
 
 
@@ -113,7 +92,7 @@ def _rounds(rounds: Sequence[Row], not_run: Sequence[Row]) -> Iterator[str]:
 
 def _round(row: Row, lost: Iterable[Row]) -> tuple[str, ...]:
     flags = ("yes" if row[name] else "no" for name in ("quiet", "repeat", "complete"))
-    names = "; ".join(f"{one['strategy']}: {one['reason']}" for one in lost)
+    names = "; ".join(f"{one['strategy']}{at_angle(one)}: {one['reason']}" for one in lost)
     return (str(row["round"]), str(row["fresh"]), str(row["reopened"]), *flags, cell(names))
 
 
@@ -170,13 +149,17 @@ def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> I
         yield f"A strategy did not run to its end {count(len(told['not_run']), 'time')}, see Rounds."
 
 
-def _meaning(told: Mapping[str, Any], steps: Mapping[str, str], waiting: Waiting | None) -> Iterator[str]:
+def _meaning(told: Mapping[str, Any], steps: Sequence[Step], waiting: Waiting | None) -> Iterator[str]:
     outcome = Outcome(told["outcome"])
     yield from ("", "## What this means", "", _MEANS[outcome], "", "## What to do next", "")
     for choice in waiting.choices if waiting else ():
-        yield f"- `{safe_text(choice.command)}` {choice.does}."
-    yield from (f"- {step.format_map(steps)}" for step in _NEXT[outcome])
+        yield f"- {code(choice.command)} {choice.does}."
+    yield from (f"- {_step(step)}." for step in steps)
     yield ""
+
+
+def _step(step: Step) -> str:
+    return f"{step.text}: {code(step.command)}{step.after}" if step.command else step.text
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -65,13 +65,20 @@ _STOPPED: Mapping[Outcome, Callable[[Summary], str]] = {
 
 
 def _clean(told: Summary) -> list[str]:
-    """Under the clean rule: what does not block any more, and why."""
+    """Under the clean rule: what blocks, and what does not any more, and why."""
     if told["rule"] != "clean":
         return []
     blocking = told["blocking"]
-    settled = f"{blocking['contested']} contested, {blocking['accepted']} accepted, {blocking['rejected']} rejected"
-    again = f"{blocking['open']} open that nobody raised again"
-    return [f"Blocking findings: {settled}, {again}."]
+    unverified = blocking["contested_unverified"]
+    doubted = f" ({unverified} with evidence that the material does not have)" if unverified else ""
+    parts = (
+        f"{blocking['raised']} unsettled that the last round raised",
+        f"{blocking['contested']} contested{doubted}",
+        f"{blocking['accepted']} accepted",
+        f"{blocking['rejected']} rejected",
+        f"{blocking['open']} open that nobody raised again",
+    )
+    return [f"Blocking findings: {', '.join(parts)}."]
 
 
 def _caveats(told: Summary) -> list[str]:

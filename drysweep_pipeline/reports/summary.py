@@ -6,6 +6,7 @@ from drysweep_pipeline.fingerprint import told_apart
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.lifecycle import SETTLED
 from drysweep_pipeline.reports.beside import home_option, stand
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.waiting import waits_for
@@ -28,6 +29,8 @@ def summary(home: Home, sweep: str, campaign: str) -> dict[str, Any]:
 def told_of(past: Past, home: Home) -> dict[str, Any]:
     """Return the summary of a campaign in an open history."""
     head, rounds, findings = past.head(), past.rounds(), past.states()
+    standing = stand(home, past.sweep, past.campaign, head)
+    waiting = waits_for(standing, home_option(home))
     told = {
         "schema_version": SCHEMA_VERSION,
         "sweep": past.sweep,
@@ -44,15 +47,10 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "not_searched": head["not_searched"],
         "blocking": _blocking(past, findings, head["rounds"]),
         "report": _report(home, past.sweep, past.campaign),
-        "waits_for": _waits_for(past, home, head),
+        "waits_for": waiting.as_json if waiting else None,
     }
-    diagnosis = why(past, home, told, rounds)
+    diagnosis = why(past, home, told, rounds, standing)
     return {**told, "why": diagnosis.as_json if diagnosis else None, "verdict": sentence(told)}
-
-
-def _waits_for(past: Past, home: Home, head: Row) -> dict[str, object] | None:
-    found = waits_for(stand(home, past.sweep, past.campaign, head), home_option(home))
-    return found.as_json if found else None
 
 
 def _states(findings: list[Row]) -> dict[str, str]:
@@ -62,15 +60,22 @@ def _states(findings: list[Row]) -> dict[str, str]:
 
 
 def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
-    """Count blocking findings by what settled them, and the open ones that the latest round did not raise."""
+    """Count blocking findings: the unsettled ones that the latest round raised, those that something settled, by what.
+
+    Of the contested ones those too whose evidence the material does not have, and the open ones that the latest round
+    did not raise.
+    """
     severities = past.blocking()
     blocking = [row for row in findings if row["severity"] in severities]
-    unraised = [row for row in blocking if (row["last_campaign"], row["last_round"]) != (past.campaign, rounds)]
+    raised = [row for row in blocking if (row["last_campaign"], row["last_round"]) == (past.campaign, rounds)]
+    contested = {row["fp"] for row in blocking if row["state"] == "contested"}
     return {
-        "contested": sum(row["state"] == "contested" for row in blocking),
+        "raised": sum(row["state"] not in SETTLED and row["verdict"] != "rejected" for row in raised),
+        "contested": len(contested),
+        "contested_unverified": len(contested & past.unverified()),
         "accepted": sum(row["state"] == "accepted_risk" for row in blocking),
         "rejected": sum(row["status"] == "rejected" for row in blocking),
-        "open": sum(row["state"] in _OPEN and row["verdict"] != "rejected" for row in unraised),
+        "open": sum(row["state"] in _OPEN and row["verdict"] != "rejected" for row in blocking if row not in raised),
     }
 
 

@@ -1,8 +1,11 @@
 """Text that others wrote, made safe to show: control and direction characters visible, Markdown's own escaped."""
 
 import html
+import json
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 # Direction overrides and other characters that change how their neighbours look, and are not seen themselves.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -23,6 +26,27 @@ def cell(value: object, limit: int = _CELL) -> str:
     text = safe_text(str(value))
     shown = text if len(text) <= limit else text[: limit - 1] + "…"
     return html.escape(_MARKDOWN.sub(r"\\\1", shown), quote=False)
+
+
+def code(text: str) -> str:
+    """Return a text as a Markdown code span, which shows it as it is, to be pasted."""
+    shown = safe_text(text)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    blank = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{'`' * (longest + 1)}{blank}{shown}{blank}{'`' * (longest + 1)}"
+
+
+def prose(text: str, command: str | None, limit: int = 2000) -> str:
+    """Return a sentence as Markdown, with the command that it quotes in backticks as a code span."""
+    before, quoted, after = text.partition(f"`{command}`") if command else (text, "", "")
+    if not command or not quoted:
+        return cell(text, limit)
+    return "".join((cell(before, limit) if before else "", code(command), cell(after, limit) if after else ""))
+
+
+def at_angle(row: Mapping[str, Any]) -> str:
+    """Return at which angle a strategy was not run, a blank before it; empty where it has no other."""
+    return f" at {json.dumps(row['angle'], ensure_ascii=False, sort_keys=True)}" if "angle" in row else ""
 
 
 def count(number: int, noun: str) -> str:

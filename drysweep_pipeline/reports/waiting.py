@@ -1,18 +1,20 @@
 """What a campaign waits for, in a sentence, and the commands that answer it: pure functions over values.
 
 Which answers are allowed is ``convergence``'s business and asked there, so that none is offered that would be refused.
+How wide the ceilings of a ``resume`` have to be is worked out in ``outlook``.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from drysweep_pipeline.budget import Ceilings
-from drysweep_pipeline.convergence import CEILINGS, Answer, Standing, after_answer
+from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.engine.state import State, queued_behind
-from drysweep_pipeline.errors import Refused
+from drysweep_pipeline.outlook import Course, Outlook, outlook, resumed
 from drysweep_pipeline.values import Outcome
 
 QUEUE = "campaign"
+_UNKNOWN = Course()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +41,28 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """A campaign as far as waiting goes; ``behind`` are the campaigns that it is queued behind, the first first."""
+    """A campaign as far as waiting goes; ``behind`` are the campaigns that it is queued behind, the first first.
+
+    ``gone``: its record is gone, so that no command can go on with it.
+    """
 
     sweep: str
     campaign: str
     k: int
     standing: Standing
     behind: tuple[str, ...] = ()
+    course: Course = _UNKNOWN
+    gone: bool = False
 
     @property
     def name(self) -> str:
         """How the commands take it."""
         return f"{self.sweep}/{self.campaign}"
+
+    @property
+    def outlook(self) -> Outlook:
+        """How it goes on."""
+        return outlook(self.standing, self.k, self.course)
 
 
 def at_state(state: State, states: Sequence[State]) -> Stand:
@@ -104,29 +116,21 @@ def _answers(stand: Stand, option: str) -> Iterator[Choice]:
         yield Choice(f"{decide} accept{option}", "ends it as it stands, a lower bound")
         yield Choice(f"{decide} continue {rounds}{option}", f"lets {more} run whatever the ceilings say")
         yield Choice(f"{decide} redraft{option}", "ends it, and sends the material back")
-        yield from _wider(stand, rounds, option)
+        yield from _wider(stand, option)
     yield Choice(f"drysweep stop {stand.name}{option}", "stops it as it stands; it can be resumed")
 
 
-def _wider(stand: Stand, rounds: int, option: str) -> Iterator[Choice]:
-    """Yield the ``resume`` that widens the ceiling by as little as could converge, where that lets a round run."""
-    standing = stand.standing
-    if standing.reason not in CEILINGS:
-        return
-    to_rounds = standing.rounds + rounds
-    to_calls = standing.spent.calls + rounds * standing.price
-    asked = {
-        "rounds": (Answer("resume", "a person", rounds=to_rounds), f"--rounds {to_rounds}"),
-        "calls": (Answer("resume", "a person", calls=to_calls), f"--calls {to_calls}"),
-    }
-    answer, wider = asked.get(standing.reason, (None, ""))
-    if answer is not None and _allowed(standing, answer):
-        yield Choice(f"drysweep resume {stand.name} {wider}{option}", "widens that ceiling for good")
+def resume_command(stand: Stand, option: str = "") -> str | None:
+    """Return the ``resume`` that lets a campaign go on, with the ceilings that it needs; None where none would."""
+    answer = None if stand.gone else resumed(stand.standing, stand.outlook)
+    if answer is None:
+        return None
+    given = (("--rounds", answer.rounds), ("--calls", answer.calls))
+    wider = "".join(f" {name} {ceiling}" for name, ceiling in given if ceiling is not None)
+    return f"drysweep resume {stand.name}{wider}{option}"
 
 
-def _allowed(standing: Standing, answer: Answer) -> bool:
-    try:
-        after_answer(standing, answer)
-    except Refused:
-        return False
-    return True
+def _wider(stand: Stand, option: str) -> Iterator[Choice]:
+    """Yield the ``resume`` that widens the ceilings as far as it takes, where that lets a round run."""
+    if command := resume_command(stand, option):
+        yield Choice(command, f"widens the ceilings for good: {stand.outlook.basis}")

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drysweep_pipeline.declaration.model import Sweep
-from drysweep_pipeline.diagnosis import Diagnosis, Facts, Failure, Round, diagnose, late_from, speaks
+from drysweep_pipeline.diagnosis import Diagnosis, Facts, Failure, diagnose, late_from, speaks
 from drysweep_pipeline.doubles import Finding
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import declared, home_option
+from drysweep_pipeline.outlook import Round
+from drysweep_pipeline.reports.beside import declared, home_option, silent
+from drysweep_pipeline.reports.waiting import Stand, resume_command
 from drysweep_pipeline.values import Outcome, Rule
 
 _FORERUNNERS = 20
@@ -22,23 +24,29 @@ _CHURN = ("churn_detected", "churn_suspected")
 _SETTLED = ("contested", "accepted_risk")
 
 
-def why(past: Past, home: Home, told: Mapping[str, Any], rounds: Sequence[Row]) -> Diagnosis | None:
+def why(past: Past, home: Home, told: Mapping[str, Any], rounds: Sequence[Row], stand: Stand) -> Diagnosis | None:
     """Return why the campaign of a summary does not go quiet, or None where there is nothing to explain.
 
-    ``rounds`` are the campaign's decided rounds.
+    ``rounds`` are the campaign's decided rounds, ``stand`` is where it stands.
     """
     forerunners = tuple(past.forerunners(_FORERUNNERS))
     if not speaks(Outcome(told["outcome"]), told["reason"], len(rounds), forerunners):
         return None
-    return diagnose(_facts(past, home, told, rounds, forerunners))
+    return diagnose(_facts(past, home, told, rounds, forerunners, stand))
 
 
 def _facts(
-    past: Past, home: Home, told: Mapping[str, Any], rounds: Sequence[Row], forerunners: tuple[int, ...]
+    past: Past,
+    home: Home,
+    told: Mapping[str, Any],
+    rounds: Sequence[Row],
+    forerunners: tuple[int, ...],
+    stand: Stand,
 ) -> Facts:
     sweep, blocking, last = declared(home, past.sweep, past.campaign), past.blocking(), rounds[-1]["round"]
     fields = tuple(sweep.fingerprint.fields) if sweep else ()
-    angles, unused, turns = _angles(sweep, past.angles()) if sweep else (None, None, 0)
+    used = past.angles()
+    angles, unused = _angles(sweep, used) if sweep else (None, None)
     return Facts(
         name=f"{past.sweep}/{past.campaign}",
         outcome=Outcome(told["outcome"]),
@@ -46,10 +54,10 @@ def _facts(
         rule=Rule(told["rule"]),
         k=told["k"],
         quiet=told["quiet"],
-        calls=told["calls"],
+        outlook=stand.outlook,
         rounds=tuple(_round(row) for row in rounds),
         forerunners=forerunners,
-        failures=tuple(Failure(row["round"], row["strategy"], row["reason"] or "") for row in told["not_run"]),
+        failures=tuple(_failure(row) for row in told["not_run"]),
         churn=tuple(_churned(told["events"])),
         reopened=tuple((row["label"], row["times"]) for row in past.reopened(late_from(len(rounds)))),
         fields=fields,
@@ -58,13 +66,20 @@ def _facts(
         raised=tuple((row["label"], row["rounds"]) for row in past.raised(last) if _blocks(row, blocking)),
         angles=angles,
         unused=unused,
-        turns=turns,
-        option=home_option(home),
+        used=tuple(sorted(used)),
+        seen=told["seen"],
+        silent=silent(home, past.sweep, past.campaign, last),
+        resume=resume_command(stand, home_option(home)),
     )
 
 
 def _round(row: Row) -> Round:
     return Round(row["round"], row["fresh"], row["reopened"], row["blocking"] or 0, row["complete"])
+
+
+def _failure(row: Row) -> Failure:
+    angle = json.dumps(row["angle"], ensure_ascii=False, sort_keys=True) if "angle" in row else None
+    return Failure(row["round"], row["strategy"], row["reason"] or "", angle)
 
 
 def _churned(events: Iterable[Row]) -> Iterable[tuple[int, str | None]]:
@@ -90,11 +105,11 @@ def _finding(row: Row, fields: tuple[str, ...], blocking: set[str]) -> Finding:
     )
 
 
-def _angles(sweep: Sweep, used: set[tuple[str, str]]) -> tuple[int, int, int]:
-    """Return how many angles are declared, how many are not used yet, and how many rounds using those takes."""
+def _angles(sweep: Sweep, used: set[tuple[str, str]]) -> tuple[int, int]:
+    """Return how many angles are declared, and how many are not used yet."""
     unused = [
         sum((strategy.name, json.dumps(angle, ensure_ascii=False, sort_keys=True)) not in used for angle in mine)
         for strategy in sweep.strategies
         if (mine := [dict(angle) for angle in strategy.angles])
     ]
-    return sum(len(strategy.angles) for strategy in sweep.strategies), sum(unused), max(unused, default=0)
+    return sum(len(strategy.angles) for strategy in sweep.strategies), sum(unused)

@@ -1,6 +1,7 @@
 """Why a campaign does not go quiet, told of real campaigns: one of each cause, and nothing where all is well."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +224,103 @@ def test_it_is_in_status_before_the_verdict_and_in_both_reports(
     told = why(campaign)
     assert main(["status", "mine"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-2] == f"why it does not go quiet: {told['sentence']}; {told['lever']}"
+    assert f"why it does not go quiet: {told['sentence']}; {told['lever']}" in lines[:-1]
     assert lines[-1].startswith("NOT CONVERGED")
     files = write_report(home, "told", "mine")
     assert json.loads(files["json"].read_text())["why"] == told
-    assert f"**Why it does not go quiet:** {told['sentence']}." in files["md"].read_text()
+    report = files["md"].read_text()
+    assert f"**Why it does not go quiet:** {told['sentence']}." in report
+    command = f"drysweep resume told/mine --rounds 8 --home {home.root}"
+    assert told["lever"].startswith(f"`{command}`")
+    assert f"**What helps:** `{command}`: the numbers" in report, "as code that pastes"
+    assert f"Go on under wider ceilings: `{command}`: the numbers" in report, "and the same where the steps are"
+    assert [line for line in lines if " resume " in line and line.startswith("  ")] == [f"  {command}"]
+
+
+def resumed(told: dict[str, str]) -> int:
+    """Give the ``resume`` that a lever names, as a person pastes it, and return the exit code."""
+    return main(shlex.split(told["lever"].split("`")[1])[1:])
+
+
+def test_the_resume_that_is_named_uses_every_angle_and_then_goes_quiet(tmp_path: Path, home: Home) -> None:
+    registry(tmp_path / "registry", {f"s{n}": None for n in range(7)})
+    one_each = f"select * from ({NO_OWNER}) where service = 's' || $n"
+    angles = {"angles": [{"n": n} for n in range(7)]}
+    budget = {"rounds": 3, "calls": 6, "on_exceeded": "ask"}
+    cover = {"k": 2, "cover": "all_angles"}
+    path = declare(tmp_path, {"labels": one_each}, labels=angles, budget=budget, convergence=cover)
+    campaign = run_to_its_end(begin(path, home, campaign="mine"))
+    told = summary(home, "small", "mine")
+    # Four angles are left and K is 2; a round is one call, and three were spent.
+    command = f"drysweep resume small/mine --rounds 9 --calls 9 --home {home.root}"
+    assert f"`{command}`" in told["why"]["lever"]
+    assert command in told["waits_for"]["commands"]
+    assert resumed(told["why"]) == 0
+    assert (standing(campaign).outcome, standing(campaign).rounds) == ("converged", 9)
+
+
+def test_calls_that_a_ceiling_kept_from_the_judge_are_in_the_resume_that_is_named(tmp_path: Path, home: Home) -> None:
+    script = {"reader": [found(*(f"{letter * 5}/odd" for letter in "abcdefgh")), [], []]}
+    budget = {"rounds": 9, "calls": 5}
+    campaign = run_to_its_end(scripted(tmp_path, home, script, budget=budget, campaign="mine"))
+    assert (standing(campaign).outcome, standing(campaign).reason) == ("budget_exceeded", "calls")
+    assert resumed(why(campaign)) == 0
+    assert standing(campaign).outcome == "converged"
+    assert summary(home, "told", "mine")["undecided"] == 0
+
+
+def test_who_brings_most_of_what_is_fresh_late_is_named(tmp_path: Path, home: Home) -> None:
+    words = ["alder", "birch", "cedar", "dogwood", "elm", "fir"]
+    script = {"drip": [found(f"{word}/odd") for word in words], "reader": [found("golf/bad"), *[[]] * 5]}
+    told = why(run_to_its_end(scripted(tmp_path, home, script)))
+    assert told["sentence"].endswith("3 of 3 findings fresh in rounds 4 to 6 brought by drip")
+
+
+def test_a_strategy_that_fails_at_one_of_its_angles_is_named_with_it_in_the_diagnosis_and_by_status(
+    tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry(tmp_path / "registry", {"api": None, "web": None})
+    broken = f"{NO_OWNER} and cast($zone as integer) > 0"
+    angles = {"angles": [{"zone": "1"}, {"zone": "b"}]}
+    path = declare(tmp_path, {"labels": broken}, labels=angles, budget={"rounds": 4, "calls": 200})
+    told = why(run_to_its_end(begin(path, home, campaign="mine")))
+    assert told["cause"] == "failing"
+    assert told["sentence"].startswith('labels was not run in 2 of 4 rounds, each time at its angle {"zone": "b"}, ')
+    assert main(["status", "mine"]) == 0
+    assert 'rounds 2, 4: labels counts as not run at {"zone": "b"}: ' in capsys.readouterr().out
+
+
+def test_a_judge_that_answers_on_little_is_why_and_says_how_little(
+    tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry(tmp_path / "registry", {"api": None, "db": None, "web": None})
+    (tmp_path / "judging.py").write_text(
+        "def rule(finding, material):\n    return {'api': 'confirmed'}[finding['service']]\n"
+    )
+    judge = {"kind": "python", "call": "judging:rule"}
+    path = declare(tmp_path, {"labels": NO_OWNER}, judge=judge, budget={"rounds": 2, "calls": 50})
+    campaign = run_to_its_end(begin(path, home, campaign="mine"))
+    told = summary(home, "small", "mine")
+    failed = [event["reason"] for event in told["events"] if event["name"] == "judge_failed"]
+    assert [reason.partition(", the first: ")[0] for reason in failed] == [
+        *("2 of 3 findings got no answer", "2 of 2 findings got no answer")
+    ]
+    assert all("KeyError" in reason for reason in failed)
+    assert why(campaign) == {
+        "cause": "judge_silent",
+        "sentence": "the judge gave no answer on 2 of the 3 findings seen, which leaves them undecided",
+        "lever": "mend the judge, and start another campaign",
+    }
+    assert main(["status", "mine"]) == 0
+    assert "round 1: the judge failed: 2 of 3 findings got no answer" in capsys.readouterr().out
+
+
+def test_a_judge_that_says_undecided_itself_and_a_ceiling_are_no_failure_of_the_judge(
+    tmp_path: Path, home: Home
+) -> None:
+    script = {"reader": [found("api/a", "db/b", "web/c"), [], []]}
+    said = {"kind": "scripted", "rounds": [{"api/a": "undecided"}, {"api/a": "undecided"}]}
+    campaign = run_to_its_end(scripted(tmp_path, home, script, judge=said, budget={"rounds": 9, "calls": 3}))
+    told = summary(home, "told", campaign.id)
+    assert told["undecided"] == 2
+    assert "judge_failed" not in [event["name"] for event in told["events"]]

@@ -6,8 +6,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drysweep_pipeline.diagnosis import Cause, Facts, Failure, Round, diagnose, far_longer
+from drysweep_pipeline.diagnosis import Cause, Facts, Failure, diagnose, far_longer
 from drysweep_pipeline.doubles import Finding
+from drysweep_pipeline.outlook import Outlook, Round
 from drysweep_pipeline.values import Outcome, Rule
 
 REASONS = ["rounds", "calls", "tokens", "cost_usd", "minutes", "churn", "turn", "not_run", None]
@@ -50,7 +51,7 @@ def facts(draw: st.DrawFn) -> Facts:
         rule=draw(st.sampled_from(list(Rule))),
         k=draw(st.integers(2, 4)),
         quiet=draw(st.integers(0, 1)),
-        calls=draw(st.integers(0, 100)),
+        outlook=Outlook(2, "it takes 2 more rounds at least", 9, 40),
         rounds=tuple(replace(each, round=number) for number, each in enumerate(drawn, start=1)),
         forerunners=draw(st.lists(st.integers(2, 6), max_size=4).map(tuple)),
         failures=draw(
@@ -59,7 +60,7 @@ def facts(draw: st.DrawFn) -> Facts:
                     Failure,
                     st.integers(1, 8),
                     st.sampled_from(STRATEGIES),
-                    st.sampled_from(["", "ceiling: calls", "x"]),
+                    st.sampled_from(["", "ceiling: calls", "ceiling: calls, after x", "x"]),
                 ),
                 max_size=6,
             ).map(tuple)
@@ -72,7 +73,9 @@ def facts(draw: st.DrawFn) -> Facts:
         raised=draw(counted),
         angles=draw(st.sampled_from([None, 0, 4])),
         unused=draw(st.sampled_from([None, 0, 2])),
-        turns=draw(st.integers(0, 2)),
+        seen=draw(st.integers(0, 6)),
+        silent=draw(st.integers(0, 6)),
+        resume=draw(st.sampled_from([None, "drysweep resume sweep/campaign"])),
     )
 
 
@@ -117,6 +120,7 @@ def test_a_cause_gives_way_to_those_before_it_and_only_to_them(given: Facts) -> 
         Cause.CHURN: {"churn": (), "reopened": ()},
         Cause.REPHRASED: {"known": (), "fresh": ()},
         Cause.FALSE_POSITIVES: {"fresh": ()},
+        Cause.JUDGE_SILENT: {"silent": 0},
         Cause.BLOCKING: {"raised": ()},
         Cause.UNFINISHED: {},
     }

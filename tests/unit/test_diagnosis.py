@@ -1,14 +1,14 @@
 """Which cause is told where several would do, what counts as far longer, and what a near double is."""
 
-import math
 import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from drysweep_pipeline.diagnosis import Cause, Facts, Failure, Round, diagnose, far_longer, late_from
+from drysweep_pipeline.diagnosis import Cause, Facts, Failure, diagnose, far_longer, late_from
 from drysweep_pipeline.doubles import Finding, doubles
+from drysweep_pipeline.outlook import Outlook, Round
 from drysweep_pipeline.values import Outcome, Rule
 
 
@@ -24,7 +24,7 @@ EVERYTHING = Facts(
     rule=Rule.DRY,
     k=2,
     quiet=0,
-    calls=12,
+    outlook=Outlook(3, "it takes 3 more rounds at least", 9, 18),
     rounds=ROUNDS,
     failures=tuple(Failure(each, "linter", "exit code 1") for each in (4, 5, 6)),
     churn=((6, "web/odd"),),
@@ -34,7 +34,8 @@ EVERYTHING = Facts(
     raised=(("web/odd", 4),),
     angles=4,
     unused=2,
-    turns=2,
+    seen=6,
+    silent=5,
 )
 
 
@@ -52,10 +53,12 @@ def test_causes_are_looked_for_in_the_order_that_is_documented() -> None:
     distinct = tuple(finding(word * 4, n, rejected=True) for n, word in enumerate("abcdef", start=1))
     guessed = replace(calm, fresh=distinct)
     assert cause(guessed) == "false_positives"
-    assert cause(replace(guessed, rule=Rule.CLEAN)) == "blocking"
-    assert cause(replace(guessed, fresh=())) == "unfinished"
+    unanswered = replace(guessed, rule=Rule.CLEAN)
+    assert cause(unanswered) == "judge_silent"
+    assert cause(replace(unanswered, silent=3)) == "blocking"
+    assert cause(replace(guessed, fresh=(), silent=0)) == "unfinished"
     assert [each.value for each in Cause] == [
-        *("failing", "churn", "rephrased", "false_positives", "blocking", "unfinished")
+        *("failing", "churn", "rephrased", "false_positives", "judge_silent", "blocking", "unfinished")
     ]
 
 
@@ -116,16 +119,39 @@ def test_looking_for_doubles_stays_bounded_however_many_there_are() -> None:
     assert time.monotonic() - began < 20
 
 
-def test_an_estimate_is_given_only_of_numbers_that_fall() -> None:
-    def lever(*fresh: int) -> str:
-        rounds = tuple(Round(number, each, 0, 0, True) for number, each in enumerate(fresh, start=1))
-        told = diagnose(replace(EVERYTHING, rounds=rounds, fresh=(), failures=(), churn=(), reopened=(), turns=0))
-        assert told is not None
-        return told.lever
+def failing(*reasons: tuple[int, str, str | None], used: tuple[tuple[str, str], ...] = ()) -> str:
+    """The sentence on a linter that was not run in these rounds, for these reasons, at these angles."""
+    failures = tuple(Failure(round, "linter", reason, angle) for round, reason, angle in reasons)
+    told = diagnose(replace(EVERYTHING, rounds=ROUNDS[:4], failures=failures, used=used))
+    return told.sentence if told and told.cause is Cause.FAILING else ""
 
-    half_life = math.ceil(math.log(0.5 / 4) / math.log(0.5))
-    assert f"--rounds {3 + half_life + 1}" in lever(16, 8, 4)
-    assert "about" not in lever(8, 8, 8)
-    assert "about" not in lever(10, 9, 8)
-    assert "about" not in lever(4, 8)
-    assert "2 more rounds at least" in lever(4, 2, 0)
+
+def test_a_strategy_that_fails_at_one_of_its_angles_is_failing_and_the_angle_is_named() -> None:
+    used = (("linter", '{"zone": "a"}'), ("linter", '{"zone": "b"}'))
+    broken = "Invalid Input Error: no such zone"
+    at_b = [(2, broken, '{"zone": "b"}'), (4, f"ceiling: calls, after {broken}", '{"zone": "b"}')]
+    assert failing(*at_b, used=used) == (
+        'linter was not run in 2 of 4 rounds, each time at its angle {"zone": "b"}, '
+        f"the last time because of: {broken}; a round without it is never quiet"
+    )
+    assert "angle" not in failing(*at_b, used=used[1:]), "it fails wherever it looks"
+
+
+def test_what_a_ceiling_alone_left_out_is_no_failure_and_one_failure_is_an_accident() -> None:
+    assert not failing((2, "ceiling: calls", None), (3, "ceiling: calls", None), (4, "exit code 1", None))
+    assert failing((3, "exit code 1", None), (4, "exit code 1", None))
+
+
+def test_who_brings_most_of_what_is_fresh_late_is_named() -> None:
+    def brought(*strategies: tuple[str, ...]) -> str:
+        fresh = tuple(finding(word * 4, 5, strategies=who) for word, who in zip("abcdef", strategies, strict=False))
+        calm = replace(EVERYTHING, failures=(), churn=(), reopened=(), known=(), silent=0, fresh=fresh)
+        told = diagnose(calm)
+        assert told is not None
+        assert told.cause is Cause.UNFINISHED
+        return told.sentence.partition("not used yet")[2]
+
+    assert brought(("one",), ("one",), ("two",)) == ", 2 of 3 findings fresh in rounds 4 to 6 brought by one"
+    even = brought(("one",), ("two",), ("three",), ("four",))
+    assert even == ", 3 of 4 findings fresh in rounds 4 to 6 brought by four, one and three"
+    assert brought(("one",)) == ""

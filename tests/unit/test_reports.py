@@ -9,8 +9,10 @@ from drysweep_pipeline.reports import FORMATS, WRITTEN
 from drysweep_pipeline.reports.json import _finding
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.summary import _states
-from drysweep_pipeline.reports.text import cell, safe_text
+from drysweep_pipeline.reports.text import cell, code, prose, safe_text
 from drysweep_pipeline.values import Outcome
+
+BLOCKING = dict.fromkeys(("raised", "contested", "contested_unverified", "accepted", "rejected", "open"), 0)
 
 
 def told(**changes: Any) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def told(**changes: Any) -> dict[str, Any]:
         "unjudged": 0,
         "not_run": [],
         "not_searched": 0,
-        "blocking": {"contested": 0, "accepted": 0, "rejected": 0, "open": 0},
+        "blocking": BLOCKING,
     }
     return {**summary, **changes}
 
@@ -76,11 +78,22 @@ def test_repeats_are_told_because_they_prove_little() -> None:
 
 
 def test_a_clean_search_counts_what_settled_its_blocking_findings() -> None:
-    blocking = {"contested": 2, "accepted": 1, "rejected": 3, "open": 4}
+    blocking = {"raised": 0, "contested": 2, "contested_unverified": 1, "accepted": 1, "rejected": 3, "open": 4}
     assert sentence(told(rule="clean", blocking=blocking)).endswith(
         "These strategies find no more that blocks and is unsettled. "
-        "Blocking findings: 2 contested, 1 accepted, 3 rejected, 4 open that nobody raised again."
+        "Blocking findings: 0 unsettled that the last round raised, "
+        "2 contested (1 with evidence that the material does not have), 1 accepted, 3 rejected, "
+        "4 open that nobody raised again."
     )
+
+
+def test_a_command_in_a_sentence_is_code_that_pastes_and_the_rest_is_escaped() -> None:
+    told = prose(
+        "`drysweep resume a_b/*c --home '/it is'`: about *2* more rounds", "drysweep resume a_b/*c --home '/it is'"
+    )
+    assert told == "`drysweep resume a_b/*c --home '/it is'`: about \\*2\\* more rounds"
+    assert prose("take `kind` out", None) == "take \\`kind\\` out"
+    assert code("a`b``c") == "```a`b``c```"
 
 
 def test_a_failed_search_names_who_did_not_run() -> None:

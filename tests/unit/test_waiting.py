@@ -58,9 +58,11 @@ def test_at_a_ceiling_the_answers_and_a_ceiling_that_lets_it_go_on_are_offered()
     ]
 
 
-def test_a_wider_ceiling_is_not_offered_where_another_one_forbids_the_round_too() -> None:
+def test_a_resume_widens_every_ceiling_that_forbids_the_round_and_none_is_offered_where_that_is_not_enough() -> None:
     poor = replace(ASKED, spent=Spent(calls=10))
-    assert not [command for command in commands(poor) if " resume " in command]
+    assert "drysweep resume small/mine --rounds 5 --calls 12" in commands(poor)
+    spent = replace(poor, ceilings=Ceilings(4, 10, minutes=1), spent=Spent(calls=10, minutes=2))
+    assert not [command for command in commands(spent) if " resume " in command]
 
 
 @pytest.mark.parametrize("reason", [*CEILINGS, "churn", "turn"])

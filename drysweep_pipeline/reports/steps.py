@@ -1,0 +1,70 @@
+"""What to do next about a campaign, by its outcome: the steps that reports list and ``status`` shows, as pure values.
+
+A command is offered only where it works: a ``resume`` carries the ceilings that it needs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drysweep_pipeline.convergence import exceeded
+from drysweep_pipeline.reports.waiting import Stand, resume_command
+from drysweep_pipeline.values import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do: what it is for, the command that does it, and what else there is to say."""
+
+    text: str
+    command: str | None = None
+    after: str = ""
+
+
+def next_steps(stand: Stand, sweep: str, option: str = "") -> tuple[Step, ...]:
+    """Return what may be done next, the first choice first; none where a decision is waited for instead.
+
+    ``sweep`` is what ``run`` takes for the sweep, ``option`` leads the commands to the home, a blank before it.
+    """
+    run = f"drysweep run {sweep}{option}"
+    steps: tuple[Step, ...] = ()
+    match stand.standing.outcome:
+        case Outcome.CONVERGED:
+            steps = (
+                Step("When what was found is mended, look again", run, " starts a new campaign"),
+                Step("If something turns up later that was missed, add a strategy that would have seen it"),
+            )
+        case Outcome.BUDGET_EXCEEDED:
+            noise = (
+                "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new"
+            )
+            steps = (*_on(stand, run, option, "Go on under wider ceilings"), Step(noise))
+        case Outcome.NEEDS_DECISION:
+            pass  # what may be answered now is listed instead
+        case Outcome.ACCEPTED:
+            steps = (Step("When the material has changed, start a new campaign", run),)
+        case Outcome.RETURNED:
+            steps = (Step("Start a new campaign over the new draft", run),)
+        case Outcome.STOPPED:
+            steps = tuple(_on(stand, run, option, "Go on where it stood"))
+        case Outcome.FAILED:
+            steps = tuple(_failed(stand, run, option))
+        case _:
+            steps = (Step("Look again later", f"drysweep status {stand.name}{option}"),)
+    return steps
+
+
+def _on(stand: Stand, run: str, option: str, text: str) -> Iterator[Step]:
+    """Yield how to go on with a campaign, or what else to do where nothing lets it."""
+    if command := resume_command(stand, option):
+        yield Step(text, command, f": {stand.outlook.basis}")
+    elif (ceiling := exceeded(stand.standing)) and not stand.gone:
+        yield Step(f"Widen the ceiling on {ceiling} in the sweep and start a new campaign, this one cannot go on", run)
+    else:
+        yield Step("Start a new campaign", run)
+
+
+def _failed(stand: Stand, run: str, option: str) -> Iterator[Step]:
+    keeps = ". This one keeps the SQL that it started with"
+    yield Step("Mend the strategies named under Rounds, then start a new campaign", run, keeps)
+    if command := resume_command(stand, option):
+        yield Step("Only where the material or the machine was at fault, go on with this one", command)
