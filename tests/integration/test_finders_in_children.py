@@ -17,15 +17,18 @@ import pytest
 from ruamel.yaml import YAML
 
 from drysweep_pipeline.child import environment
+from drysweep_pipeline.engine import churn, deeds
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.wave import budget_of, read_plan
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
+from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.material.copy import Copy
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from tests.finders import command, declared, function, rows, waved
+from tests.repositories import commit, needs_git, repository
 from tests.sweeps import begin, registry, run_to_its_end
 
 FIELDS = {"fields": ["service", "failure_mode"]}
@@ -537,6 +540,39 @@ for row in material.table("services"):
     assert standing(second).due is None
 
 
+LENGTH = """
+for file in material.table("files"):
+    lines = len((file["text"] or "").splitlines())
+    if not 3 <= lines <= 8:
+        kind = "too_long" if lines > 8 else "too_short"
+        yield {"subject": file["path"], "scope": file["path"], "path": file["path"], "kind": kind}
+"""
+
+
+@needs_git
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_revert_test_is_made_only_with_who_finds_the_same_again(tmp_path: Path, deterministic: bool) -> None:
+    docs = repository(tmp_path / "docs", {"guide.md": "x\n" * 9})
+    path = declared(
+        tmp_path,
+        [function(tmp_path, "length", LENGTH, deterministic=deterministic)],
+        material={"kind": "files", "path": "docs"},
+        fingerprint={"fields": ["subject", "kind"]},
+        convergence={"rule": "clean", "k": 2},
+    )
+    campaign = begin(path, Home(tmp_path / "home"))
+    steps(campaign, 1)
+    commit(docs, {"guide.md": "x\n"})
+    deeds.act(campaign, [deeds.Asked("guide.md/too_long", Deed(Act.FIX, "ann"))])
+    steps(campaign, 2)
+    found = churn.read(campaign, 2)
+    assert found is not None
+    [test] = found.tests
+    assert test.answer == ("resolves" if deterministic else "untested")
+    assert deterministic or "length is not declared deterministic" in test.reason
+    assert budget_of(campaign, 2).used.calls == (2 if deterministic else 1)
+
+
 STEPS = """
 import sys
 from pathlib import Path
@@ -636,3 +672,23 @@ def test_the_example_of_a_page_finds_what_it_says(tmp_path: Path, page: str, fou
 def test_a_child_is_given_no_variable_of_ours() -> None:
     assert not [name for name in environment(Path("/"), (), {}) if name.startswith(("DRYSWEEP_", "DAGSTER_"))]
     assert os.environ["PATH"] == environment(Path("/"), (), {})["PATH"]
+
+
+def test_a_function_may_give_a_frame_of_pandas_and_numbers_of_numpy(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed; sweeps need it only where they use it")
+    frame = """
+import pandas as pd
+columns = {"service": ["api", "db"], "failure_mode": ["m", "m"], "n": [1.5, float("nan")]}
+return pd.DataFrame(columns, index=[7, 8])
+"""
+    figures = "import numpy as np\nyield {'service': 'api', 'failure_mode': np.int64(3), 'n': np.array([1, 2])}"
+    mixed = "import pandas as pd\nreturn pd.DataFrame({'service': ['api', 3], 'failure_mode': ['m', 'm']})"
+    strategies = [function(tmp_path, "frame", frame), function(tmp_path, "figures", figures)]
+    campaign, runs = waved(tmp_path, [*strategies, function(tmp_path, "mixed", mixed)])
+    kept = [row["attributes"] for row in rows(campaign, runs["frame"])]
+    assert kept == [
+        {"service": "api", "failure_mode": "m", "n": 1.5},
+        {"service": "db", "failure_mode": "m", "n": None},
+    ]
+    assert rows(campaign, runs["figures"])[0]["attributes"] == {"service": "api", "failure_mode": 3, "n": [1, 2]}
+    assert "Arrow" in (runs["mixed"].reason or "")
