@@ -45,6 +45,9 @@ _ENVIRONMENT = {
     "GIT_EDITOR": "false",
     "GIT_ASKPASS": "false",
 }
+# Whatever the tree says of any path: bytes as committed, and a merge that conflicts where lines do. git refuses an
+# encoding that is unset, so it is unspecified; nothing is merely set, since the tree could define a macro of that name.
+_AS_COMMITTED = "* -text -crlf !eol -ident -filter !working-tree-encoding merge=text !conflict-marker-size\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +134,17 @@ def without(checkout: Checkout, revision: str, fix: Fix, scratch: Path) -> Itera
     with tempfile.TemporaryDirectory(prefix=".reverted.", dir=scratch) as place:
         work = Path(place, "work")
         _git(Path(place), "init", "-q", "--template=", f"--object-format={checkout.algorithm}", str(work))
-        borrowed = work / ".git" / "objects" / "info" / "alternates"
-        borrowed.parent.mkdir(parents=True, exist_ok=True)
-        borrowed.write_bytes(os.fsencode(objects) + b"\n")
+        _write(work / ".git" / "objects" / "info" / "alternates", os.fsencode(objects) + b"\n")
+        _write(work / ".git" / "info" / "attributes", _AS_COMMITTED.encode())
         _git(work, "checkout", "-q", "--detach", revision)
         for commit in fix.commits:
             _revert(work, commit)
         yield work / checkout.prefix
+
+
+def _write(path: Path, what: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(what)
 
 
 def _revert(work: Path, commit: str) -> None:

@@ -175,6 +175,69 @@ def test_a_copy_is_removed_however_the_block_ends(tmp_path: Path, head: str) -> 
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
+def commit_bytes(place: Path, files: dict[str, bytes]) -> None:
+    """Commit bytes as they are, past whatever attributes would make of them; the work tree is left behind."""
+    for name, what in files.items():
+        (place / "bytes").write_bytes(what)
+        blob = git(place, "hash-object", "-w", "--no-filters", "bytes")
+        git(place, "update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
+    git(place, "commit", "-q", "-m", "bytes")
+
+
+MACROS = "[attr]text merge=union\n[attr]merge eol=crlf\n"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        *("* text eol=crlf\n", "* text=auto eol=crlf\n", "* crlf=input\n", "* ident\n", "* filter=lfs\n"),
+        *("* working-tree-encoding=UTF-16\n", "* binary\n", f"{MACROS}* text merge eol=crlf ident\n"),
+    ],
+)
+def test_a_copy_without_a_fix_has_every_other_file_byte_for_byte_as_committed(
+    tmp_path: Path, head: str, attributes: str
+) -> None:
+    place = tmp_path / "r"
+    kept = {"lf.txt": b"a\nb\n", "crlf.txt": b"a\r\nb\r\n", "below/id.txt": b"$Id$\n$Id: x $\n", "z.txt": b"\xff\0\n"}
+    commit_bytes(place, {**kept, ".gitattributes": attributes.encode(), "below/.gitattributes": attributes.encode()})
+    commit_bytes(place, {"a.txt": b"fixed\n"})
+    checkout = program.checkout(place)
+    assert checkout is not None
+    fix = program.fix_of(checkout, "HEAD")
+    with program.without(checkout, checkout.revision, fix, tmp_path / "scratch") as folder:
+        assert {name: (folder / name).read_bytes() for name in kept} == kept
+        assert (folder / "a.txt").read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize("attributes", ["", "* merge=union\n", "* -merge\n", "[attr]text merge=union\n* text\n"])
+def test_a_fix_on_whose_lines_others_stand_conflicts_whatever_the_tree_says_of_merging(
+    tmp_path: Path, head: str, attributes: str
+) -> None:
+    place = tmp_path / "r"
+    commit(place, {".gitattributes": attributes})
+    fix = commit(place, {"a.txt": "two\n"})
+    commit(place, {"a.txt": "three\n"})
+    checkout = program.checkout(place)
+    assert checkout is not None
+    with (
+        pytest.raises(MaterialError, match="conflicts with what came after it"),
+        program.without(checkout, checkout.revision, program.fix_of(checkout, fix), tmp_path / "scratch"),
+    ):
+        pass
+
+
+def test_a_fix_that_others_do_not_touch_is_reverted_though_the_tree_wants_no_merge(tmp_path: Path, head: str) -> None:
+    place = tmp_path / "r"
+    before = "".join(f"{line}\n" for line in range(20))
+    commit(place, {".gitattributes": "* -merge\n", "a.txt": before})
+    fix = commit(place, {"a.txt": before.replace("3\n", "three\n", 1)})
+    commit(place, {"a.txt": before.replace("3\n", "three\n", 1) + "more\n"})
+    checkout = program.checkout(place)
+    assert checkout is not None
+    with program.without(checkout, checkout.revision, program.fix_of(checkout, fix), tmp_path / "scratch") as folder:
+        assert (folder / "a.txt").read_text() == before + "more\n"
+
+
 def test_a_first_commit_and_a_shallow_one_have_nothing_to_go_back_to(tmp_path: Path, head: str) -> None:
     with pytest.raises(MaterialError, match="nothing before it"):
         without_the_last_commit(tmp_path)
