@@ -21,7 +21,7 @@ def found(argv0: str, base: Path) -> str:
 def words(argv: Sequence[str], base: Path) -> tuple[str, ...]:
     """Return an argv for a child that starts elsewhere: words that name a file beside the declaration lead to it.
 
-    So does the value of an option that is written ``--option=value``. What fills placeholders in comes afterwards.
+    So does the value of an option that is written ``--option=value``, and a folder where it is written with a slash.
     """
     first, *others = argv
     return (found(first, base), *(_led(word, base) for word in others))
@@ -47,11 +47,12 @@ def search_path(base: Path) -> list[str]:
 
 def _led(word: str, base: Path) -> str:
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    return f"{option}{equals}{(base / value).absolute()}" if _is_file(base, value) else word
+    return f"{option}{equals}{(base / value).absolute()}" if _is_there(base, value) else word
 
 
-def _is_file(base: Path, word: str) -> bool:
+def _is_there(base: Path, word: str) -> bool:
     try:
-        return bool(word) and (base / word).is_file()
+        # A word such as "check" is rather one of the program than a folder.
+        return bool(word) and ((base / word).is_file() or (os.sep in word and (base / word).is_dir()))
     except (OSError, ValueError):
         return False

@@ -31,7 +31,7 @@ def search(request: Request) -> Found:
 def _program(request: Request, strategy: CommandStrategy, copy: Path | None, scratch: Path) -> Program:
     material = {} if copy is None else {"material": str(copy)}
     values = {**texts(request), **angle_words(request.look.angle), **material}
-    argv = filled(words(strategy.argv, request.base), values)
+    argv = words(filled(strategy.argv, values), request.base)
     known = {**variables(request), **({} if copy is None else {"DRYSWEEP_MATERIAL": str(copy)})}
     # Not in the folder of the declaration, beside which the home may lie.
     program = Program(argv, scratch, environment(scratch, strategy.env, known))

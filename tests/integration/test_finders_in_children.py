@@ -270,16 +270,16 @@ known = {k: v for k, v in os.environ.items() if k.startswith(("DRYSWEEP_", "DAGS
 say(told=json.load(sys.stdin), known=known, argv=sys.argv, cwd=os.getcwd(), home=os.environ["HOME"])
 end(1, usage={"calls": 2, "tokens": 30, "cost_usd": 0.25})
 """
-    mine = command(tmp_path, "mine", says, env=["TOKEN"], angles=[{"k": "a b", "n": 1.5, "flag": True}])
+    angle = {"k": "a b", "n": 1.5, "flag": True, "rules": "rules.toml"}
+    mine = command(tmp_path, "mine", says, env=["TOKEN"], angles=[angle])
     (tmp_path / "rules.toml").touch()
     mine["argv"] += ["{material}/x", "{angle.k}", "{angle.n}{angle.flag}", "{seed}", "{campaign}/{round}", "{}"]
-    mine["argv"] += ["rules.toml", "--config=rules.toml", "registry"]
+    mine["argv"] += ["rules.toml", "--config={angle.rules}", "registry", "registry/services"]
     campaign, runs = waved(tmp_path, [mine])
     [row] = rows(campaign, runs["mine"])
     said = row["attributes"]
     told, seed = said["told"], runs["mine"].seed
     copy = told.pop("material")
-    angle = {"k": "a b", "n": 1.5, "flag": True}
     assert told == {
         "sweep": "small",
         "campaign": campaign.id,
@@ -299,7 +299,6 @@ end(1, usage={"calls": 2, "tokens": 30, "cost_usd": 0.25})
         "TOKEN": "yours",
     }
     beside = str(tmp_path / "rules.toml")
-    # What lies in the copy is named as the snapshot names it.
     assert said["argv"][1:] == [
         f"{copy}/x",
         "a b",
@@ -310,6 +309,7 @@ end(1, usage={"calls": 2, "tokens": 30, "cost_usd": 0.25})
         beside,
         f"--config={beside}",
         "registry",
+        str(tmp_path / "registry" / "services"),
     ]
     assert said["cwd"] == said["home"] != str(tmp_path)
     assert not Path(copy).exists()
