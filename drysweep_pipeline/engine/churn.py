@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline import fingerprint, landing
@@ -51,9 +52,10 @@ class Answered(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A fresh finding, a fix at its scope, and what the revert test said; ``file`` holds the rows that say it.
+    """A fresh finding, a fix at its scope, and what a strategy's revert test said; ``file`` has the rows that say it.
 
     ``finding`` and ``fix`` are fingerprints; ``strategy``, ``angle`` and ``seed`` are how the round raised the finding.
+    Where several strategies did, each has a test, and what they say together is in ``Looked.answers``.
     """
 
     finding: str
@@ -81,12 +83,24 @@ class Looked:
     @property
     def churn(self) -> bool:
         """Whether reverting a fix resolves something fresh."""
-        return any(test.answer is Answered.RESOLVES for test in self.tests)
+        return Answered.RESOLVES in self.answers.values()
 
     @property
     def suspected(self) -> bool:
         """Whether that could not be found out of something fresh at the scope of a fix."""
-        return any(test.answer is Answered.UNTESTED for test in self.tests)
+        return Answered.UNTESTED in self.answers.values()
+
+    @property
+    def answers(self) -> dict[tuple[str, str], Answered]:
+        """What all strategies that raised a finding say together, by (finding, fix).
+
+        The fix resolves it where none of them raises it any more, and does not where one of them still does.
+        """
+        said: dict[tuple[str, str], set[Answered]] = {}
+        for test in self.tests:
+            said.setdefault((test.finding, test.fix), set()).add(test.answer)
+        order = (Answered.REMAINS, Answered.UNTESTED, Answered.RESOLVES)
+        return {pair: next(answer for answer in order if answer in answers) for pair, answers in said.items()}
 
 
 def look(campaign: Campaign, round: int) -> Looked:
@@ -128,8 +142,10 @@ def events(campaign: Campaign, round: int) -> list[Event]:
     found = read(campaign, round)
     if found is None or isinstance(campaign.declaration.sweep.material, ScriptedMaterial):
         return []
-    tested = [_tested(round, test) for test in found.tests if test.answer is not Answered.UNTESTED]
-    return [*_first(tested), *_first(_suspected(round, found.tests))]
+    # What one strategy said and another overruled is in the file, and no answer.
+    telling = [test for test in found.tests if test.answer is found.answers[test.finding, test.fix]]
+    tested = [_tested(round, test) for test in telling if test.answer is not Answered.UNTESTED]
+    return [*_first(tested), *_first(_suspected(round, telling))]
 
 
 def _tested(round: int, test: Tested) -> Event:
@@ -157,7 +173,7 @@ def _looked(campaign: Campaign, round: int) -> Looked:
     found = read(campaign, round) or Looked(done=False)
     if found.done:  # by the process that held the lock before
         return found
-    pairs = _pairs(campaign, round, {(test.finding, test.fix) for test in found.tests})
+    pairs = _pairs(campaign, round, {(test.finding, test.fix, test.strategy) for test in found.tests})
     before = found.seconds
     for tests, tripped in _answers(campaign, round, pairs, found.tests):
         seconds = before + time.monotonic() - began
@@ -172,7 +188,7 @@ def _land(campaign: Campaign, round: int, found: Looked) -> None:
     write_json(campaign.folder(round) / FILE, {"schema_version": SCHEMA_VERSION, **asdict(found)})
 
 
-def _pairs(campaign: Campaign, round: int, known: set[tuple[str, str]]) -> list[AtAFix]:
+def _pairs(campaign: Campaign, round: int, known: set[tuple[str, str, str]]) -> list[AtAFix]:
     landed = journal.read_landed(campaign, round)
     if landed is None or not landed.fresh:
         return []
@@ -181,7 +197,7 @@ def _pairs(campaign: Campaign, round: int, known: set[tuple[str, str]]) -> list[
             return []
         files = landing.readable(campaign.folder(round))
         pairs = at_fixes(ledger, files, landed.fresh, campaign.place(round), snapshot_round(campaign, round))
-    return [pair for pair in pairs if (str(pair.finding), str(pair.fix)) not in known]
+    return [pair for pair in pairs if (str(pair.finding), str(pair.fix), pair.strategy) not in known]
 
 
 def _answers(
@@ -198,9 +214,22 @@ def _answers(
         resolves = {(each.finding, each.fix) for each in material.reverts if each.after < round}
         yield [_scripted(pair, runs[pair.strategy], labels, resolves) for pair in pairs], None
         return
-    trials = _Trials(campaign, round, runs, labels, made=len({test.file.name for test in before if test.file}))
+    trials = _Trials(campaign, round, runs, labels, _made(before))
+    remain = _remaining(before)
     for group in _sharing(pairs):
-        yield trials.of(group), trials.budget.tripped
+        # One strategy that still raises a finding is enough, so no other is asked about it.
+        tests = trials.of([pair for pair in group if (str(pair.finding), str(pair.fix)) not in remain])
+        remain |= _remaining(tests)
+        yield tests, trials.budget.tripped
+
+
+def _remaining(tests: Iterable[Tested]) -> set[tuple[str, str]]:
+    return {(test.finding, test.fix) for test in tests if test.answer is Answered.REMAINS}
+
+
+def _made(tests: Iterable[Tested]) -> int:
+    """Return the highest number of a test that left a file; the next takes a later one."""
+    return max((int(Path(test.file.name).stem.rpartition("-")[2]) for test in tests if test.file), default=0)
 
 
 def _scripted(pair: AtAFix, run: StrategyRun, labels: dict[str, str], resolves: set[tuple[str, str]]) -> Tested:
@@ -253,7 +282,9 @@ class _Trials:
         self._bench: Bench | MaterialError | None = None
 
     def of(self, pairs: Sequence[AtAFix]) -> list[Tested]:
-        """Return what one test says of the pairs that share it; pairs whose fix is not in the material are left out."""
+        """Return what one test says of the pairs that share it; of a fix that cannot be in the material, nothing."""
+        if not pairs:
+            return []
         try:
             bench = self._on_what()
             fix = bench.fix(pairs[0].revision)
@@ -261,7 +292,7 @@ class _Trials:
         except MaterialError as error:
             return [self._untested(pair, error.what) for pair in pairs if pair.before]
         if not is_there:
-            return [self._said(pair, Answered.REMAINS, "no: {fix} is not in this material") for pair in pairs]
+            return [self._elsewhere(pair, bench.revision) for pair in pairs]
         try:
             bench.check_clean()
             reverted = self._search(bench, pairs[0].strategy, fix)
@@ -291,6 +322,13 @@ class _Trials:
         path = self.campaign.folder(self.round) / f"reverted-{self.made:03d}.parquet"
         look = Look(strategy, run.angle, run.angle_index, run.seed)
         return bench.search(self.budget, self.strategies[strategy], look, fix, path)
+
+    def _elsewhere(self, pair: AtAFix, revision: str) -> Tested:
+        """Return what is said where the commit is not in the history: a fix that was picked or squashed has another."""
+        if not pair.before:
+            return self._said(pair, Answered.REMAINS, "no: {fix} is not in this material")
+        history = f"its commit is not in the history of {revision[:12]}"
+        return self._untested(pair, f"{history}; it may be there as another commit")
 
     def _compared(self, pair: AtAFix, still: frozenset[str], reverted: Reverted) -> Tested:
         if str(pair.finding) in still:

@@ -43,7 +43,7 @@ class Bench:
         self.campaign, self.round = campaign, round
         self.material, self.where = _where(campaign)
         self.checkout, self.snapshot, self.revision = _found(campaign, round, self.where)
-        self._without: dict[Fix, Snapshot] = {}
+        self._without: dict[Fix, Snapshot | MaterialError] = {}
 
     def fix(self, revision: str | None) -> Fix:
         """Return the commits of a fix. Raises ``MaterialError`` where they are not known."""
@@ -90,16 +90,23 @@ class Bench:
     def _reverted(self, fix: Fix) -> Snapshot:
         """Return a snapshot of the material without a fix. Raises ``MaterialError`` where less of it can be read."""
         if fix not in self._without:
-            snapshots = self.campaign.home.snapshots
-            with git.without(self.checkout, self.revision, fix, snapshots) as folder:
-                here = Location(folder, self.where.date)
-                self._without[fix] = freeze_at(self.material, here, snapshots, self.snapshot)
+            try:
+                self._without[fix] = self._frozen(fix)
+            except MaterialError as error:
+                self._without[fix] = error
         reverted = self._without[fix]
+        if isinstance(reverted, MaterialError):
+            raise reverted
         # A finding that is not seen in what cannot be read need not be gone.
         hidden = sorted(set(reverted.unreadable()) - set(self.snapshot.unreadable()))
         if hidden:
             raise MaterialError(f"without the fix {hidden[0][0]} cannot be read: {hidden[0][1]}")
         return reverted
+
+    def _frozen(self, fix: Fix) -> Snapshot:
+        snapshots = self.campaign.home.snapshots
+        with git.without(self.checkout, self.revision, fix, snapshots) as folder:
+            return freeze_at(self.material, Location(folder, self.where.date), snapshots, self.snapshot)
 
 
 def raised(path: Path) -> frozenset[str]:

@@ -14,24 +14,26 @@ from drysweep_pipeline.values import Place
 _FIXED = "select 1 from current_lives where state = 'fixed' limit 1"
 _AT_A_FIX = """
     with raised as (
-        select fp, identity, scope, min(strategy) as strategy
+        select distinct fp, identity, scope, strategy
         from read_parquet($files)
         where fp in (select unnest(cast($fresh as uuid[])))
-        group by fp, identity, scope
-    )
+    ),
+    scoped as (select distinct fp, identity, scope from raised),
+    strategies as (select distinct fp, strategy from raised)
     select
-        raised.fp, raised.identity, raised.strategy, life.fp, life.scope, life.revision,
+        scoped.fp, scoped.identity, strategies.strategy, life.fp, life.scope, life.revision,
         (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
-    from raised
-    join current_lives life on life.scope = raised.scope
-    where life.state = 'fixed' and life.fp <> raised.fp
-    order by raised.fp, life.fp
+    from scoped
+    join strategies on strategies.fp = scoped.fp
+    join current_lives life on life.scope = scoped.scope
+    where life.state = 'fixed' and life.fp <> scoped.fp
+    order by scoped.fp, life.fp, strategies.strategy
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AtAFix:
-    """A fresh finding, a strategy that raised it at a scope, and a fix that has the same scope.
+    """A fresh finding, a strategy that raised it, at whatever scope, and a fix at one of the finding's scopes.
 
     ``revision`` is that of the fix; ``before`` tells whether the fix stands before the snapshot that the round read.
     """
@@ -55,7 +57,7 @@ def at_fixes(
 ) -> list[AtAFix]:
     """Return the pairs of a round's fresh findings, as its landed files raise them, with fixes at one of their scopes.
 
-    A finding has every scope that any of its rows gave.
+    A finding has every scope that any of its rows gave. A pair is there once for each strategy that raised the finding.
     """
     if not files or not fresh:
         return []

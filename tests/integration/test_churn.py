@@ -246,10 +246,66 @@ def test_findings_of_one_strategy_at_one_fix_share_a_test(tmp_path: Path, docs: 
     campaign = after_a_fix(docs, declared(tmp_path, {"length": more, "again": more}), home)
     steps(campaign, 2)
     tests = landed(campaign, 2).tests
-    assert [test.answer for test in tests] == ["resolves"] * 3
-    assert {test.strategy for test in tests} == {"again"}
-    assert {test.file.name for test in tests if test.file} == {"reverted-001.parquet"}
-    assert budget_of(campaign, 2).used.calls == 3
+    assert [test.answer for test in tests] == ["resolves"] * 6
+    files = {(test.strategy, test.file.name) for test in tests if test.file}
+    assert files == {("again", "reverted-001.parquet"), ("length", "reverted-002.parquet")}
+    assert budget_of(campaign, 2).used.calls == 2 + 2, "two strategies, each looking once more at all they raised"
+
+
+# Raises what the length strategy raises of a short guide, for a reason of its own.
+MARKED = """
+    select path as subject, 'guide.md' as scope, path, 'too_short' as kind
+    from files
+    where path = 'guide.md' and exists (select 1 from files where path = 'other.md' and text like 'x%')
+"""
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_a_finding_that_one_of_two_strategies_still_raises_remains(
+    tmp_path: Path, docs: Path, home: Home, names: tuple[str, str]
+) -> None:
+    path = declared(tmp_path, dict(zip(names, (LENGTH, MARKED), strict=True)))
+    campaign = after_a_fix(docs, path, home)
+    commit(docs, {"other.md": "x\nb\nc\n"})
+    steps(campaign, 2)
+    found = landed(campaign, 2)
+    assert (list(found.answers.values()), found.churn, found.suspected) == (["remains"], False, False)
+    assert standing(campaign).outcome is Outcome.RUNNING
+    [(name, reason)] = events(campaign)
+    assert (name, str(reason)[:14]) == ("revert_tested", "no: it remains")
+    # The one that still raises it came first or last; after it nobody has to be asked.
+    assert len(found.tests) == (2 if names == ("a", "b") else 1)
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_a_finding_that_one_of_two_strategies_could_not_be_asked_for_is_suspected(
+    tmp_path: Path, docs: Path, home: Home, names: tuple[str, str]
+) -> None:
+    fails = "case when $round > 1 and contains(text, 'words') then cast(left(text, 5) as boolean) else true end"
+    path = declared(tmp_path, dict(zip(names, (LENGTH, f"{LENGTH} and {fails}"), strict=True)))
+    campaign = after_a_fix(docs, path, home)
+    steps(campaign, 2)
+    found = landed(campaign, 2)
+    assert sorted(test.answer for test in found.tests) == ["resolves", "untested"]
+    assert (list(found.answers.values()), found.churn, found.suspected) == (["untested"], False, True)
+    assert [name for name, _ in events(campaign)] == ["churn_suspected"]
+
+
+def test_a_fix_that_came_as_another_commit_is_suspected(tmp_path: Path, docs: Path, home: Home) -> None:
+    campaign = begin(declared(tmp_path), home)
+    steps(campaign, 1)
+    git(docs, "checkout", "-q", "-b", "shorter")
+    fix = commit(docs, {"guide.md": SHORT})
+    git(docs, "checkout", "-q", "main")
+    commit(docs, {"other.md": "a\nb\nd\n"})
+    git(docs, "cherry-pick", fix)
+    fixed(campaign, revision=fix)
+    steps(campaign, 2)
+    [(name, reason)] = events(campaign)
+    head = git(docs, "rev-parse", "HEAD")
+    assert name == "churn_suspected"
+    assert f"its commit is not in the history of {head[:12]}; it may be there as another commit" in str(reason)
+    assert standing(campaign).spent.calls == 2, "no strategy was asked again"
 
 
 def test_no_more_tests_are_made_than_a_round_is_worth(
