@@ -261,8 +261,8 @@ def test_the_resume_that_is_named_uses_every_angle_and_then_goes_quiet(tmp_path:
 
 def test_calls_that_a_ceiling_kept_from_the_judge_are_in_the_resume_that_is_named(tmp_path: Path, home: Home) -> None:
     script = {"reader": [found(*(f"{letter * 5}/odd" for letter in "abcdefgh")), [], []]}
-    budget = {"rounds": 9, "calls": 5}
-    campaign = run_to_its_end(scripted(tmp_path, home, script, budget=budget, campaign="mine"))
+    budget, judge = {"rounds": 9, "calls": 5}, {"kind": "scripted", "rounds": [{}]}
+    campaign = run_to_its_end(scripted(tmp_path, home, script, budget=budget, judge=judge, campaign="mine"))
     assert (standing(campaign).outcome, standing(campaign).reason) == ("budget_exceeded", "calls")
     assert resumed(why(campaign)) == 0
     assert standing(campaign).outcome == "converged"
