@@ -4,8 +4,11 @@ What is reverted is a copy. Only one strategy looks, at the angle and with the s
 keeps the test from saying yes or no raises, and says why.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
+import hashlib
+from codecs import BOM_UTF8
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Budget
@@ -24,6 +27,7 @@ from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look
 
+_NOT_COMMITTED = "select path, sha256, text from read_parquet(?) where revision is null and text is not null"
 _RAISED = "select distinct cast(fp as varchar) from read_parquet(?)"
 
 
@@ -56,9 +60,15 @@ class Bench:
         return git.has(self.checkout, self.revision, fix)
 
     def check_clean(self) -> None:
-        """Raise ``MaterialError`` where the material was not what the commit says, so that a copy would not be it."""
-        if self.snapshot.dirty:
-            raise MaterialError(f"{self.snapshot.dirty} files of the material were not as in {self.revision[:12]}")
+        """Raise ``MaterialError`` where the material was not the commit and files beside it: a copy would not be it."""
+        changed = self.snapshot.dirty - len(self._beside)
+        if changed:
+            raise MaterialError(f"{changed} files of the material were not as in {self.revision[:12]}")
+
+    @cached_property
+    def _beside(self) -> dict[str, bytes]:
+        """The files of the material that the commit does not have, by path, as far as the snapshot has all of them."""
+        return _beside(self.snapshot, set(git.tree(replace(self.checkout, revision=self.revision))))
 
     def search(self, budget: Budget, strategy: Strategy, look: Look, fix: Fix, path: Path) -> Reverted:
         """Have a strategy search the material without a fix, for one call, and land its rows at ``path``.
@@ -106,6 +116,7 @@ class Bench:
     def _frozen(self, fix: Fix) -> Snapshot:
         snapshots = self.campaign.home.snapshots
         with git.without(self.checkout, self.revision, fix, snapshots) as folder:
+            _lay(folder, self._beside)
             return freeze_at(self.material, Location(folder, self.where.date), snapshots, self.snapshot)
 
 
@@ -113,6 +124,41 @@ def raised(path: Path) -> frozenset[str]:
     """Return the fingerprints of the findings that landed rows raise."""
     with scratch() as connection:
         return frozenset(fp for (fp,) in connection.execute(_RAISED, [str(path)]).fetchall())
+
+
+def _beside(snapshot: Snapshot, committed: set[str]) -> dict[str, bytes]:
+    with scratch() as connection:
+        found = connection.execute(_NOT_COMMITTED, [str(snapshot.folder / "files.parquet")]).fetchall()
+    return {
+        path: content
+        for path, sha256, text in found
+        # What lies in a submodule is not beside the commit: reverting may change which commit of it is meant.
+        if committed.isdisjoint((path, *map(str, PurePosixPath(path).parents)))
+        if (content := _content(text, sha256)) is not None
+    }
+
+
+def _content(text: str, sha256: str) -> bytes | None:
+    """Return the bytes that were read as a text; None where they are not known."""
+    encoded = text.encode()
+    either = (encoded, BOM_UTF8 + encoded)
+    return next((content for content in either if hashlib.sha256(content).hexdigest() == sha256), None)
+
+
+def _lay(folder: Path, beside: dict[str, bytes]) -> None:
+    """Write files into a copy. Raises ``MaterialError`` where reverting brought back something in their place."""
+    top = folder.resolve()
+    for path, content in beside.items():
+        target = top / path
+        try:
+            # Before anything is made: a folder that came back as a link would lead out of the copy.
+            if target.parent.resolve() != target.parent:
+                raise MaterialError(f"without the fix there is a link where {path} lies")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as stream:
+                stream.write(content)
+        except OSError as error:
+            raise MaterialError(f"without the fix {path} cannot lie where it does: {error.strerror}") from error
 
 
 def _where(campaign: Campaign) -> tuple[RegistryMaterial | FilesMaterial, Location]:

@@ -139,7 +139,10 @@ def without(checkout: Checkout, revision: str, fix: Fix, scratch: Path) -> Itera
         _git(work, "checkout", "-q", "--detach", revision)
         for commit in fix.commits:
             _revert(work, commit)
-        yield work / checkout.prefix
+        folder = work / checkout.prefix
+        if folder.resolve() != work.resolve() / checkout.prefix:
+            raise MaterialError(f"without {fix.name} {checkout.prefix} is a link, which may lead anywhere")
+        yield folder
 
 
 def _write(path: Path, what: bytes) -> None:

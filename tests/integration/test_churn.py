@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from drysweep_pipeline import landing
@@ -154,23 +155,77 @@ def test_a_fix_that_conflicts_with_what_came_after_it_is_suspected(tmp_path: Pat
     assert kept(docs) == before
 
 
-@pytest.mark.parametrize("moved", ["changed", "new", "gone"])
+@pytest.mark.parametrize("moved", ["changed", "gone", "binary"])
 def test_a_checkout_that_is_not_as_committed_is_suspected(tmp_path: Path, docs: Path, home: Home, moved: str) -> None:
     campaign = after_a_fix(docs, declared(tmp_path), home)
     if moved == "gone":
         (docs / "other.md").unlink()
+    elif moved == "changed":
+        (docs / "other.md").write_text("x\ny\nz\n")
     else:
-        (docs / ("other.md" if moved == "changed" else "new.md")).write_text("x\ny\nz\n")
+        (docs / "new.bin").write_bytes(b"\0\xff")  # the snapshot has no text of it, and so not all of it
+    (docs / "new.md").write_text("x\ny\nz\n")
     steps(campaign, 2)
     [(name, reason)] = events(campaign)
     assert name == "churn_suspected"
     assert "1 files of the material were not as in" in str(reason)
 
 
+def test_files_that_nobody_committed_lie_in_the_reverted_material_too(tmp_path: Path, docs: Path, home: Home) -> None:
+    commit(docs, {".gitignore": "*.log\n"})
+    campaign = after_a_fix(docs, declared(tmp_path), home)
+    (docs / "new.md").write_bytes("\ufeffx\r\ny\nz".encode())
+    (docs / "below").mkdir()
+    (docs / "below" / "run.log").write_text("ran\n")
+    before = kept(docs)
+    steps(campaign, 2)
+    [test] = landed(campaign, 2).tests
+    assert (test.answer, test.snapshot is not None) == ("resolves", True)
+    planned = plan(campaign, 2).snapshot
+    assert planned is not None
+    now, reverted = (files_of(campaign, digest) for digest in (planned, str(test.snapshot)))
+    assert {path for path in now | reverted if now.get(path) != reverted.get(path)} == {"guide.md"}
+    assert {"new.md", "below/run.log"} < set(reverted)
+    assert kept(docs) == before
+
+
+def files_of(campaign: Campaign, digest: str) -> dict[str, tuple[str, object]]:
+    table = pq.read_table(campaign.home.snapshots / digest / "files.parquet").to_pylist()
+    return {row["path"]: (row["sha256"], row["modified_at"]) for row in table}
+
+
+@pytest.mark.parametrize("place", ["a file", "a folder", "a link"])
+def test_what_reverting_brings_back_is_not_overwritten_and_leads_nowhere(
+    tmp_path: Path, docs: Path, home: Home, place: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if place == "a link":
+        (docs / "new").symlink_to(outside)
+    else:
+        name = "new" if place == "a file" else "new/a.md/b.md"
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_text("x\ny\nz\n")
+    git(docs, "add", "new")
+    campaign = begin(declared(tmp_path), home)
+    commit(docs, {})
+    steps(campaign, 1)
+    git(docs, "rm", "-q", "-r", "new")
+    commit(docs, {"guide.md": SHORT})
+    fixed(campaign)
+    (docs / "new").mkdir()
+    (docs / "new" / "a.md").write_text("x\ny\nz\n")
+    steps(campaign, 2)
+    [(name, reason)] = events(campaign)
+    assert name == "churn_suspected"
+    assert "without the fix" in str(reason)
+    assert list(outside.iterdir()) == []
+
+
 def test_suspected_churn_asks_a_person_where_that_is_declared(tmp_path: Path, docs: Path, home: Home) -> None:
     path = declared(tmp_path, convergence={"suspected_churn": "ask"})
     campaign = after_a_fix(docs, path, home)
-    (docs / "new.md").write_text("x\ny\nz\n")
+    (docs / "other.md").write_text("x\ny\nz\n")
     steps(campaign, 2)
     now = standing(campaign)
     assert (now.outcome, now.reason) == (Outcome.NEEDS_DECISION, "churn")

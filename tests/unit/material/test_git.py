@@ -238,6 +238,25 @@ def test_a_fix_that_others_do_not_touch_is_reverted_though_the_tree_wants_no_mer
         assert (folder / "a.txt").read_text() == before + "more\n"
 
 
+def test_a_folder_that_reverting_turns_into_a_link_is_not_followed(tmp_path: Path) -> None:
+    place = repository(tmp_path / "r", BEFORE)
+    git(place, "rm", "-q", "-r", "below")
+    (place / "below").symlink_to(tmp_path)
+    git(place, "add", "below")
+    commit(place, {"a.txt": "two\n"})
+    git(place, "rm", "-q", "below")
+    fix = commit(place, {"a.txt": "three\n"})
+    commit(place, {"c.txt": "c\n"})
+    (place / "below").mkdir()
+    checkout = program.checkout(place / "below")
+    assert checkout is not None
+    with (
+        pytest.raises(MaterialError, match="is a link"),
+        program.without(checkout, checkout.revision, program.fix_of(checkout, fix), tmp_path / "scratch"),
+    ):
+        pass
+
+
 def test_a_first_commit_and_a_shallow_one_have_nothing_to_go_back_to(tmp_path: Path, head: str) -> None:
     with pytest.raises(MaterialError, match="nothing before it"):
         without_the_last_commit(tmp_path)
