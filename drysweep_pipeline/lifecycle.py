@@ -10,7 +10,7 @@ from datetime import date
 from enum import StrEnum
 
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.values import Severity, State, Verdict
+from drysweep_pipeline.values import Severity, State, Verdict, is_name
 
 
 class Act(StrEnum):
@@ -108,6 +108,8 @@ def moved(verdict: Verdict, state: State, severity: Severity, deed: Deed) -> tup
         if verdict is Verdict.CONFIRMED:
             raise Refused("confirm: the finding is confirmed already", key="confirm")
         return Verdict.CONFIRMED, state
+    if state is State.ESCALATED and not is_name(deed.by):
+        raise Refused(f"{deed.act}: an escalated finding is a person's to decide, by name", key=f"{deed.act}.by")
     to = TRANSITIONS.get((state, deed.act))
     if to is None:
         help = "`withdraw` takes that back" if state in WITHDRAWN else None
@@ -116,7 +118,7 @@ def moved(verdict: Verdict, state: State, severity: Severity, deed: Deed) -> tup
 
 
 def _check(severity: Severity, deed: Deed) -> None:
-    if deed.act in (Act.CONTEST, Act.ACCEPT_RISK, Act.CONFIRM, Act.WITHDRAW) and not (deed.by or "").strip():
+    if deed.act in (Act.CONTEST, Act.ACCEPT_RISK, Act.CONFIRM, Act.WITHDRAW) and not is_name(deed.by):
         raise Refused(f"{deed.act}: the name of a person is required", key=f"{deed.act}.by")
     if deed.act is Act.CONTEST and not points_at_something(deed.evidence or ""):
         raise Refused(

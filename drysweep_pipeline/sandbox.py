@@ -63,6 +63,17 @@ def _lock(connection: duckdb.DuckDBPyConnection) -> None:
             raise
 
 
+# What DuckDB knows as volatile or as the same within one query only, and people search with.
+_UNSTEADY = frozenset(
+    (
+        *("random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval"),
+        *("now", "today", "current_date", "current_time", "current_timestamp", "current_localtime"),
+        *("current_localtimestamp", "localtime", "localtimestamp", "get_current_time", "get_current_timestamp"),
+        *("transaction_timestamp", "age"),
+    )
+)
+
+
 @cache
 def check_query(sql: str) -> frozenset[str]:
     """Return the names of a query's parameters. Raises ``Refused`` unless it is one SELECT that reads tables only."""
@@ -77,6 +88,17 @@ def check_query(sql: str) -> frozenset[str]:
         raise Refused(f"{statements[0].type.name} is refused", help="only a SELECT is allowed")
     _check_names(_tree(sql))
     return frozenset(statements[0].named_parameters)
+
+
+@cache
+def unsteady(sql: str) -> frozenset[str]:
+    """Return what in a query may give other rows over the same tables: chance, the clock, a sample, or a limit."""
+    nodes = list(_walk(_tree(sql)))
+    names = {str(node.get("function_name", "")).lower() for node in nodes}
+    names |= {str(name).lower() for node in nodes for name in node.get("column_names", []) if node.get("column_names")}
+    found = {name for name in names if name in _UNSTEADY}
+    found |= {"sample" for node in nodes if node.get("sample")}
+    return frozenset(found | {"limit" for node in nodes if str(node.get("type", "")).startswith("LIMIT")})
 
 
 def run(

@@ -132,6 +132,15 @@ class Event:
     """The last day of the risk that was accepted."""
 
 
+# Letters to Unicode, and blank to a reader.
+_FILLERS = "\u115f\u1160\u3164\uffa0"
+
+
+def is_name(text: str | None) -> bool:
+    """Tell whether a text names somebody: it holds a letter or a digit that a reader can see."""
+    return any(letter.isalnum() and letter not in _FILLERS for letter in text or "")
+
+
 def status(verdict: Verdict, state: State) -> str:
     """Return the word people see: the verdict while it is rejected or undecided and nobody acted, else the state."""
     if state is State.OPEN and verdict in (Verdict.REJECTED, Verdict.UNDECIDED):

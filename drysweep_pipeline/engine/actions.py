@@ -31,14 +31,17 @@ def answered(said: Answer, after_round: int) -> dict[str, Any]:
     return {"action": "answer", "after_round": after_round, "at": _now(), "answer": asdict(said)}
 
 
-def done(deeds: list[dict[str, Any]], after_round: int) -> dict[str, Any]:
-    """Return the action that several deeds are, each as ``deed_of`` made it."""
-    return {"action": "deeds", "after_round": after_round, "at": _now(), "deeds": deeds}
+def done(deeds: list[dict[str, Any]], after_round: int, *, frozen: int) -> dict[str, Any]:
+    """Return the action that several deeds are, each as ``deed_of`` made it.
+
+    ``frozen`` is the round whose snapshot was taken last: the deeds stand there, and it does not show them yet (R10).
+    """
+    return {"action": "deeds", "after_round": after_round, "frozen": frozen, "at": _now(), "deeds": deeds}
 
 
 def closed(deeds: list[dict[str, Any]], withheld: str | None, after_round: int) -> dict[str, Any]:
     """Return the action that closings by evidence are, with why others that were not seen stay open."""
-    return {**done(deeds, after_round), "action": "closings", "withheld": withheld}
+    return {**done(deeds, after_round, frozen=after_round), "action": "closings", "withheld": withheld}
 
 
 def deed_of(
@@ -118,13 +121,13 @@ def _take_in(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, 
         ledger_journal.log(ledger, campaign.id, at, [event])
         return
     for deed in action["deeds"]:
-        _do(ledger, campaign, action["after_round"], deed, at)
+        _do(ledger, campaign, action["after_round"], action["frozen"], deed, at)
     if action.get("withheld"):
         event = Event("closing_withheld", action["after_round"], reason=action["withheld"])
         ledger_journal.log(ledger, campaign.id, at, [event])
 
 
-def _do(ledger: Ledger, campaign: Campaign, round: int, done: dict[str, Any], at: datetime) -> None:
+def _do(ledger: Ledger, campaign: Campaign, round: int, frozen: int, done: dict[str, Any], at: datetime) -> None:
     """Bring a deed into the ledger: verdict, state and event."""
     given, fp = done["deed"], UUID(done["fp"])
     expires = date.fromisoformat(given["expires"]) if given["expires"] else None
@@ -136,7 +139,7 @@ def _do(ledger: Ledger, campaign: Campaign, round: int, done: dict[str, Any], at
         lives.record_verdicts(ledger, campaign.id, round, f"person:{deed.by}", [said])
     if _LEADS_TO.get(deed.act, state) is not state:
         because = Because(deed.by, deed.scope, deed.expires, deed.revision, done["basis"])
-        lives.record_life(ledger, fp, _LEADS_TO[deed.act], campaign.place(round), because)
+        lives.record_life(ledger, fp, _LEADS_TO[deed.act], campaign.place(frozen), because)
     name = event_name(deed.act, state)
     event = Event(name, round, str(fp), deed.by, deed.reason, deed.evidence, done["verified"], deed.expires)
     ledger_journal.log(ledger, campaign.id, at, [event])

@@ -11,17 +11,18 @@ from enum import IntEnum
 from functools import cache
 from uuid import UUID
 
-from drysweep_pipeline.declaration.model import ScriptedMaterial
+from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.engine import actions, journal
 from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.naming import sighted_in_round
-from drysweep_pipeline.engine.repeats import by_chance
+from drysweep_pipeline.engine.repeats import by_chance, cuts_off
+from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger.absence import Absence, absences
 from drysweep_pipeline.lifecycle import EVIDENCE, Act, Deed
 from drysweep_pipeline.material import Snapshot
-from drysweep_pipeline.material.readable import hidden_since
+from drysweep_pipeline.material.readable import Compared
 from drysweep_pipeline.values import Outcome, Rule
 
 _GOING_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
@@ -37,7 +38,7 @@ class _Because(IntEnum):
 
 
 _SAYS = {
-    _Because.HIDDEN: "may be hidden by what is unread now ({})",
+    _Because.HIDDEN: "may be hidden by what is unread, gone or empty now ({})",
     _Because.DECLARED: "were seen by a strategy, or in material, that is declared otherwise now ({})",
     _Because.SILENT: "were seen by a strategy whose silence proves nothing ({})",
 }
@@ -98,17 +99,13 @@ def _weighed(campaign: Campaign, found: Iterable[Absence]) -> _Evidence:
     """Part the absences by what explains them; one that nothing else explains proves the finding fixed."""
     proven: dict[UUID, Absence] = {}
     unproven: dict[UUID, tuple[_Because, frozenset[str]]] = {}
-    doubted = cache(lambda strategy, earlier: _doubt(campaign, strategy, earlier))
-    hiding = cache(lambda then, now: frozenset(_hiding(campaign, then, now)))
+    doubts = _Doubts(campaign)
     for absence in found:
-        because: _Because | None = doubted(absence.strategy, absence.campaign)
-        names = frozenset({absence.strategy})
-        if because is None and (unread := hiding(absence.snapshot, absence.unseen_snapshot)):
-            because, names = _Because.HIDDEN, unread
-        if because is None:
+        doubt = None if absence.fp in proven else doubts.of(absence)
+        if doubt is None:
             proven.setdefault(absence.fp, absence)
         else:
-            unproven[absence.fp] = min(unproven.get(absence.fp, (because, names)), (because, names), key=_rank)
+            unproven[absence.fp] = min(unproven.get(absence.fp, doubt), doubt, key=_rank)
     return _Evidence(tuple(proven.values()), {fp: why for fp, why in unproven.items() if fp not in proven})
 
 
@@ -116,24 +113,59 @@ def _rank(why: tuple[_Because, frozenset[str]]) -> _Because:
     return why[0]
 
 
-def _doubt(campaign: Campaign, strategy: str, earlier: str) -> _Because | None:
-    """Return why a strategy's silence is no evidence against what it saw in an earlier campaign, or None."""
-    now, then = campaign.declaration.sweep, _campaign(campaign, earlier).declaration.sweep
-    mine = next((each for each in now.strategies if each.name == strategy), None)
-    theirs = next((each for each in then.strategies if each.name == strategy), None)
-    if mine is None or mine != theirs or now.material != then.material:
-        return _Because.DECLARED
-    return None if mine.proves_absence and not by_chance(mine) else _Because.SILENT
+class _Doubts:
+    """What else than a fix may explain an absence from a campaign; what it takes to know is looked at once."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.strategies = {strategy.name: strategy for strategy in campaign.declaration.sweep.strategies}
+        self._declared = cache(self._is_declared_alike)
+        self._compared = cache(self._snapshots)
+
+    def of(self, absence: Absence) -> tuple[_Because, frozenset[str]] | None:
+        """Return a doubt and its culprits, or None where there is none."""
+        mine = frozenset({absence.strategy})
+        if not self._declared(absence.strategy, absence.campaign):
+            return _Because.DECLARED, mine
+        strategy = self.strategies[absence.strategy]
+        if not strategy.proves_absence or by_chance(strategy) or cuts_off(strategy):
+            return _Because.SILENT, mine
+        hidden = self._hidden(absence, strategy)
+        return (_Because.HIDDEN, frozenset(hidden)) if hidden else None
+
+    def _is_declared_alike(self, strategy: str, earlier: str) -> bool:
+        """Tell whether a strategy is declared as in an earlier campaign, over material declared alike, at one place."""
+        then = _campaign(self.campaign, earlier)
+        theirs = next((each for each in then.declaration.sweep.strategies if each.name == strategy), None)
+        if theirs is None or self.strategies.get(strategy) != theirs:
+            return False
+        alike = self.campaign.declaration.sweep.material == then.declaration.sweep.material
+        return alike and _place(self.campaign) == _place(then)
+
+    def _hidden(self, absence: Absence, strategy: Strategy) -> list[str]:
+        """Return what may hide the finding now. What cannot be compared any more proves nothing."""
+        if isinstance(self.campaign.declaration.sweep.material, ScriptedMaterial):
+            return []
+        try:
+            compared = self._compared(absence.snapshot, absence.unseen_snapshot)
+            hidden = compared.hidden(strategy.needs)
+            if hidden:
+                return hidden
+            path = sighted_in_round(_campaign(self.campaign, absence.campaign), absence.round, absence.fp).path
+            return [f"{path} (moved)"] if compared.moved(path) else []
+        except DrysweepError as error:
+            return [str(error)]
+
+    def _snapshots(self, then: str, now: str) -> Compared:
+        material = self.campaign.declaration.sweep.material
+        assert not isinstance(material, ScriptedMaterial), "a script has no snapshots"
+        snapshots = self.campaign.home.snapshots
+        return Compared(Snapshot.open(snapshots / then), Snapshot.open(snapshots / now), material)
 
 
-def _hiding(campaign: Campaign, then: str, now: str) -> list[str]:
-    """Return what a newer snapshot leaves unread that may hide what an older one showed."""
-    if isinstance(campaign.declaration.sweep.material, ScriptedMaterial):
-        return []
-    try:
-        return hidden_since(*(Snapshot.open(campaign.home.snapshots / digest) for digest in (then, now)))
-    except DrysweepError as error:
-        return [str(error)]  # a snapshot that is gone proves nothing
+def _place(campaign: Campaign) -> str | None:
+    planned = read_plan(campaign, 1)
+    return planned.place if planned is not None else None
 
 
 def _campaign(campaign: Campaign, name: str) -> Campaign:

@@ -4,7 +4,6 @@ Which moves are allowed is decided in ``lifecycle``. A refusal names the deed, b
 and changes nothing: neither that deed nor the others beside it.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,19 +15,17 @@ from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.engine.naming import Sighted, meant, short, sighted
 from drysweep_pipeline.engine.proof import Proof, proof_of
 from drysweep_pipeline.engine.repair import repair
+from drysweep_pipeline.engine.texts import check_texts
+from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.history import history
-from drysweep_pipeline.history.findings import newest_campaign
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger, lives, open_ledger
 from drysweep_pipeline.lifecycle import Act, Deed, moved
 from drysweep_pipeline.values import State, Verdict, status
 
-LONGEST = 10_000
-"""How many characters a reason, or any other text of a deed, may have."""
 # No control characters, and no halves of characters; a reason may have more than one line.
-_LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
-_LINES = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]*")
+_TEXTS = ("by", "evidence", "revision", "scope", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +82,43 @@ def act(campaign: Campaign, asked: Sequence[Asked], *, overruled_with_reason: bo
         with _kept_open(campaign.home.home), proof.kept_open():
             for each in asked:
                 with _at_its_line(each, named=overruled_with_reason or len(asked) > 1):
-                    _check_texts(each.deed)
+                    check_texts(each.deed.act, {name: getattr(each.deed, name) for name in _TEXTS})
                     one = _allowed(ledger, campaign, each, proof, now)
                     if overruled_with_reason:
                         _check_reason(one)
                 done.append(one)
                 now[one.finding.fp] = one.after
-        actions.land(ledger, campaign, actions.done([each.landed for each in done], journal.standing(campaign).rounds))
+        rounds = journal.standing(campaign).rounds
+        landed = [each.landed for each in done]
+        actions.land(ledger, campaign, actions.done(landed, rounds, frozen=_frozen(campaign, rounds)))
         standing.publish(ledger, campaign)
     return done
+
+
+def _frozen(campaign: Campaign, rounds: int) -> int:
+    """Return the round whose snapshot was taken last: what is done while it is searched is not in it yet."""
+    return rounds + 1 if read_plan(campaign, rounds + 1) is not None else rounds
 
 
 def campaign_for(home: Home, asked: Iterable[Asked], sweep: str | None = None, campaign: str | None = None) -> Campaign:
     """Return the campaign that deeds are recorded in: the one that is named, else the newest of their sweep.
 
-    Newest is by (as_of, seq), among those with a decided round where there is one. Without a ``sweep`` it is the one
-    that found what is meant. Raises ``NotFound``, or ``Refused`` where that is not one sweep.
+    Newest is by (as_of, seq), among those that have looked at their material where there is one. Without a ``sweep`` it
+    is the one that found what is meant. Raises ``NotFound``, or ``Refused`` where that is not one sweep.
     """
     owner = sweep if sweep is not None else _sweep_of(home, asked)
     if campaign is None:
-        campaign = newest_campaign(home, owner) or next(reversed(campaigns(home, owner)), None)
+        campaign = _newest(home, owner)
     if campaign is None:
         raise NotFound("sweep", short(owner), home.sweeps())
     return load(home, owner, campaign)
+
+
+def _newest(home: Home, sweep: str) -> str | None:
+    known = [load(home, sweep, name) for name in campaigns(home, sweep)]
+    looked = [each for each in known if read_plan(each, 1) is not None]
+    newest = max(looked, key=lambda each: (each.as_of, each.seq), default=known[-1] if known else None)
+    return newest.id if newest is not None else None
 
 
 def _sweep_of(home: Home, asked: Iterable[Asked]) -> str:
@@ -140,19 +151,6 @@ def _allowed(ledger: Ledger, campaign: Campaign, asked: Asked, proof: Proof, now
         verified = proof.holds(deed.evidence)
     landed = actions.deed_of(finding.fp, finding.severity, deed, basis=basis, verified=verified)
     return Done(finding, deed, before, after, verified, landed)
-
-
-def _check_texts(deed: Deed) -> None:
-    """Raise ``Refused`` for a text that a ledger or a reader could not take."""
-    for name in ("by", "evidence", "revision", "scope", "reason"):
-        text = getattr(deed, name)
-        key = f"{deed.act}.{name}"
-        if text is None:
-            continue
-        if len(text) > LONGEST:
-            raise Refused(f"{deed.act}: {name} is longer than {LONGEST} characters", key=key)
-        if not (_LINES if name == "reason" else _LINE).fullmatch(text):
-            raise Refused(f"{deed.act}: {name} holds a character that is no text: {text[:60]!r}", key=key)
 
 
 def _check_reason(done: Done) -> None:

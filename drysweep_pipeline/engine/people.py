@@ -7,6 +7,7 @@ from drysweep_pipeline.convergence import Answer, Standing, after_answer
 from drysweep_pipeline.engine import actions, closings, journal, rounds, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.repair import repair
+from drysweep_pipeline.engine.texts import check_texts
 from drysweep_pipeline.ledger import open_ledger
 
 
@@ -15,6 +16,7 @@ def answer(campaign: Campaign, said: Answer) -> Standing:
 
     Raises ``Refused`` where none was asked, ``Busy`` where a process is in the middle of a round.
     """
+    check_texts(said.kind, {"by": said.by, "reason": said.reason})
     with open_ledger(campaign.home.ledger) as ledger:
         repair(ledger, campaign)
     rounds.finish(campaign)

@@ -3,7 +3,7 @@
 Landing is the truth; nothing is landed here.
 """
 
-from drysweep_pipeline.engine import actions, rounds, standing
+from drysweep_pipeline.engine import actions, closings, rounds, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.ledger import Ledger
 
@@ -14,5 +14,7 @@ def repair(ledger: Ledger, campaign: Campaign) -> None:
     What was taken in and not made visible is published.
     """
     rounds.recommit(ledger, campaign)
+    # A process may have died between an end that was committed and what it is evidence of.
+    closings.close(ledger, campaign)
     if actions.take_in_landed(ledger, campaign) or not standing.is_published(campaign):
         standing.publish(ledger, campaign)

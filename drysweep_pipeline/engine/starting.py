@@ -8,7 +8,17 @@ from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import ScriptedMaterial
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import standing
-from drysweep_pipeline.engine.campaign import FILE, NO_OVERRIDES, Campaign, Overrides, as_json, load, recorded
+from drysweep_pipeline.engine.campaign import (
+    FILE,
+    NO_OVERRIDES,
+    Campaign,
+    Overrides,
+    as_json,
+    campaigns,
+    load,
+    recorded,
+)
+from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.state import Driver, State, read_state, read_states, write_state
 from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.home import Home, SweepHome
@@ -53,6 +63,7 @@ def start(
             recorded = _same(load(home, declaration.sweep.name, name), declaration, overrides)
         else:
             _same_identity(sweep_home, declaration)
+            _mend_last(ledger, sweep_home)
             _reach_material(declaration, as_of)
             recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
         _record(ledger, recorded, driver, queued)
@@ -69,6 +80,12 @@ def released(campaign: Campaign) -> Campaign:
     moved = replace(campaign, offset=offset)
     write_json(campaign.home.landing(campaign.id) / FILE, as_json(moved))
     return moved
+
+
+def _mend_last(ledger: Ledger, home: SweepHome) -> None:
+    """Take in what the sweep's last campaign landed and a process did not live to commit."""
+    for name in campaigns(home.home, home.name)[-1:]:
+        repair(ledger, load(home.home, home.name, name))
 
 
 def _check(declaration: Declaration, overrides: Overrides) -> None:

@@ -26,6 +26,7 @@ from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
 from drysweep_pipeline.material import Snapshot, freeze
 from drysweep_pipeline.material.copy import left_out
 from drysweep_pipeline.material.globs import may_hide
+from drysweep_pipeline.material.paths import place_of
 from drysweep_pipeline.values import Rule, Usage
 from drysweep_pipeline.variation import Look, look
 
@@ -43,6 +44,8 @@ class Plan:
     snapshot: str
     not_searched: int
     looks: tuple[Look, ...]
+    place: str = ""
+    """Where the material lies; empty where it lies nowhere."""
 
 
 def plan(campaign: Campaign, round: int) -> Plan:
@@ -57,7 +60,9 @@ def plan(campaign: Campaign, round: int) -> Plan:
     digest, not_searched = _snapshot(campaign, round)
     sweep = campaign.declaration.sweep
     looks = tuple(look(s, sweep.name, campaign.id, round, campaign.offset) for s in sweep.asked(round))
-    planned = Plan(round, digest, not_searched, looks)
+    material = sweep.material
+    place = "" if isinstance(material, ScriptedMaterial) else place_of(material.path, campaign.declaration.base)
+    planned = Plan(round, digest, not_searched, looks, place)
     write_json(campaign.folder(round) / PLAN, asdict(planned))
     return planned
 
@@ -75,7 +80,7 @@ def read_plan(campaign: Campaign, round: int) -> Plan | None:
     if not path.exists():
         return None
     data = read_json(path)
-    return Plan(data["round"], data["snapshot"], data["not_searched"], tuple(Look(**entry) for entry in data["looks"]))
+    return Plan(**{**data, "looks": tuple(Look(**entry) for entry in data["looks"])})
 
 
 def budget_of(campaign: Campaign, round: int) -> Budget:

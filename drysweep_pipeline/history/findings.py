@@ -11,14 +11,10 @@ from uuid import UUID
 
 import duckdb
 
-from drysweep_pipeline.history.reading import history, rows
-from drysweep_pipeline.home import Home
+from drysweep_pipeline.history.reading import rows
 
 Row = dict[str, Any]
 
-_NEWEST = """
-    select campaign from published.campaigns where sweep = ? order by rounds > 0 desc, as_of desc, seq desc limit 1
-"""
 _HEADS = """
     select sweep, campaign, epoch_us(as_of) as as_of, outcome, reason, k, rounds
     from published.campaigns
@@ -126,15 +122,6 @@ _CAMPAIGNS = """
     order by as_of, seq
 """
 _INSTANTS = ("as_of", "at", "first_as_of", "last_as_of")
-
-
-def newest_campaign(home: Home, sweep: str) -> str | None:
-    """Return a sweep's newest campaign by (as_of, seq), if it can be one with a decided round; None without any."""
-    if not home.history.exists():
-        return None
-    with history(home) as connection:
-        found = rows(connection, _NEWEST, [sweep])
-    return str(found[0]["campaign"]) if found else None
 
 
 def heads(connection: duckdb.DuckDBPyConnection, sweep: str | None, campaign: str | None) -> list[Row]:

@@ -291,7 +291,8 @@ def _raise(
         except ValueError as error:
             not_run[finder] = f"missing_field: {error}"
             continue
-        scope = str(row.get("scope") or row.get("subject") or row[fields[0]])
+        scopes = (row.get("scope"), row.get("subject"), row[fields[0]])
+        scope = next(str(given) for given in scopes if given is not None)
         severity = Severity(row.get("severity", Severity.MAJOR))
         sighted = _Sighted(fingerprint.label(identity), severity, scope, frozenset({scope}))
         raised.setdefault(fingerprint.of_identity(identity), []).append(sighted)

@@ -11,7 +11,7 @@ import pytest
 
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.deeds import LONGEST
+from drysweep_pipeline.engine.texts import LONGEST
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger

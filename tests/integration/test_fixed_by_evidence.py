@@ -11,6 +11,7 @@ from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import deeds, people
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.deeds import Asked
+from drysweep_pipeline.engine.wave import plan, wave
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
@@ -162,7 +163,9 @@ def test_what_stays_open_because_it_may_be_hidden_is_said_with_what_hides_it(tmp
     second = run_to_its_end(begin(path, home, as_of=later(1)))
     [(_, campaign, _, reason, _, _)] = events(home, "closing_withheld")
     assert campaign == second.id
-    assert reason == ("not seen, and open all the same: 1 may be hidden by what is unread now (services/db.yaml)")
+    assert reason == (
+        "not seen, and open all the same: 1 may be hidden by what is unread, gone or empty now (services/db.yaml)"
+    )
 
 
 def test_every_other_doubt_is_said_as_well(tmp_path: Path, home: Home) -> None:
@@ -259,3 +262,151 @@ def test_a_campaign_that_goes_on_and_sees_it_after_all_takes_its_evidence_back(t
             "select round, quiet, reopened from rounds where campaign = ?", [second.id]
         ).fetchall()
     assert sorted(rounds) == [(1, True, 0), (2, False, 1)]
+
+
+UNSTEADY = {
+    "random": "random() < 2",
+    "clock": "s.modified_at <= now()",
+    "sample": "s.service in (select service from services using sample 100%)",
+    "limit": "s.service in (select service from services order by 1 limit 99)",
+}
+
+
+@pytest.mark.parametrize("condition", UNSTEADY.values(), ids=UNSTEADY)
+def test_a_query_that_may_leave_out_what_is_there_closes_nothing(tmp_path: Path, home: Home, condition: str) -> None:
+    path = declare(tmp_path, {"search": f"{NO_OWNER} and {condition}"}, **EVIDENCE)
+    campaign_on(path, home, 0, {"api": None})
+    campaign_on(path, home, 1, {"api": "ann"})
+    assert states(home) == {"api/no_owner": "open"}
+
+
+SECRET = "select path, 'secret' as what from files where contains(text, 'hunter2')"
+
+
+def files_sweep(folder: Path, material: str, query: str = SECRET) -> Path:
+    """Declare a search of files for a word, by evidence."""
+    where = {"material": {"kind": "files", "path": material}, "fingerprint": {"fields": ["path", "what"]}}
+    return declare(folder, {"search": query}, **where, **EVIDENCE)
+
+
+def test_a_text_that_became_binary_hides_what_it_held(tmp_path: Path, home: Home) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "a.md").write_text("hunter2")
+    path = files_sweep(tmp_path, "m")
+    run_to_its_end(begin(path, home))
+    (tmp_path / "m" / "a.md").write_bytes(b"hunter2\0\xff")
+    run_to_its_end(begin(path, home, as_of=later(1)))
+    assert states(home) == {"a.md/secret": "open"}
+    assert "unread, gone or empty now (a.md)" in events(home, "closing_withheld")[0][3]
+
+
+def test_a_file_that_was_moved_took_its_findings_along(tmp_path: Path, home: Home) -> None:
+    (tmp_path / "m").mkdir()
+    for name in ("a.md", "b.md", "c.md"):
+        (tmp_path / "m" / name).write_text(f"hunter2 {name}")
+    path = files_sweep(tmp_path, "m", SECRET + " and path not like 'old/%'")
+    run_to_its_end(begin(path, home))
+    (tmp_path / "m" / "old").mkdir()
+    (tmp_path / "m" / "a.md").rename(tmp_path / "m" / "old" / "a.md")
+    (tmp_path / "m" / "b.md").unlink()
+    run_to_its_end(begin(path, home, as_of=later(1)))
+    # One is somewhere else as it was, one is gone for good.
+    assert states(home) == {"a.md/secret": "open", "b.md/secret": "fixed", "c.md/secret": "open"}
+    assert "(a.md (moved))" in events(home, "closing_withheld")[0][3]
+
+
+def test_material_of_which_most_is_gone_at_once_was_cut_off(tmp_path: Path, home: Home) -> None:
+    (tmp_path / "m" / "mount").mkdir(parents=True)
+    for name in ("mount/a.md", "mount/b.md", "c.md"):
+        (tmp_path / "m" / name).write_text(f"hunter2 {name}")
+    path = files_sweep(tmp_path, "m")
+    run_to_its_end(begin(path, home))
+    shutil.rmtree(tmp_path / "m" / "mount")
+    run_to_its_end(begin(path, home, as_of=later(1)))
+    assert set(states(home).values()) == {"open"}
+    assert "2 files that are gone" in events(home, "closing_withheld")[0][3]
+
+
+def test_material_at_another_place_is_other_material(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for region, text in (("eu", "hunter2"), ("us", "nothing")):
+        (tmp_path / region).mkdir()
+        (tmp_path / region / "a.md").write_text(text)
+    path = files_sweep(tmp_path, "{env.REGION}")
+    for day, region in enumerate(("eu", "us")):
+        monkeypatch.setenv("REGION", region)
+        run_to_its_end(begin(path, home, as_of=later(day)))
+    assert states(home) == {"a.md/secret": "open"}
+
+
+@pytest.mark.parametrize("change", ["renamed", "emptied", "nested"])
+def test_a_shared_file_that_says_nothing_any_more_hides_what_it_showed(tmp_path: Path, home: Home, change: str) -> None:
+    open_ports = "select service, value as failure_mode from live where key = 'port'"
+    registered = {
+        "kind": "registry",
+        "path": "registry",
+        "map": {"services": "services/*.yaml", "live": "live.json"},
+    }
+    path = declare(tmp_path, {"search": open_ports}, material=registered, **EVIDENCE)
+    live = registry(tmp_path / "registry", {"api": "ann", "db": "ann"}) / "live.json"
+    said = '{"api": {"port": 80}, "db": {"port": 22}}'
+    live.write_text(said)
+    run_to_its_end(begin(path, home))
+    if change == "renamed":
+        live.rename(live.with_name("live-v2.json"))
+    else:
+        live.write_text("{}" if change == "emptied" else f'{{"services": {said}}}')
+    run_to_its_end(begin(path, home, as_of=later(1)))
+    assert states(home) == {"api/80": "open", "db/22": "open"}
+
+
+def test_a_landed_file_that_is_gone_proves_nothing_and_stops_nothing(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    first = campaign_on(path, home, 0, {"api": None, "db": None})
+    for round in (1, 2, 3):
+        (first.folder(round) / "search.a1.parquet").unlink()
+    second = campaign_on(path, home, 1, {"api": "ann", "db": "ann"})
+    assert ledger_rows(second)["campaigns"][-1][7] == "converged"
+    assert states(home) == {"api/no_owner": "open", "db/no_owner": "open"}
+    assert events(home, "closing_withheld")
+
+
+def test_what_a_dead_process_left_unclosed_is_closed_when_the_next_campaign_starts(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    campaign_on(path, home, 0, {"api": None})
+    with monkeypatch.context() as patch:
+        patch.setattr("drysweep_pipeline.engine.closings.actions.land", _dies)
+        with pytest.raises(SystemExit):
+            campaign_on(path, home, 1, {"api": "ann"})
+    assert states(home) == {"api/no_owner": "open"}
+    begin(path, home, as_of=later(2))
+    assert states(home) == {"api/no_owner": "fixed"}
+
+
+def _dies(*_: object) -> None:
+    raise SystemExit
+
+
+@pytest.mark.parametrize("rule", ["dry", "clean"])
+def test_a_fix_recorded_while_a_round_is_searched_is_not_refuted_by_that_round(
+    tmp_path: Path, home: Home, rule: str
+) -> None:
+    path = declare(tmp_path, {"search": NO_OWNER}, convergence={"rule": rule})
+    registry(tmp_path / "registry", {"api": None})
+    first = begin(path, home)
+    steps(first, 1)
+    people.answer(first, Answer("stop", "ann"))
+    second = begin(path, home, as_of=later(1))
+    plan(second, 1)
+    list(wave(second, 1))
+    asked = [Asked("api/no_owner", Deed(Act.FIX, by="ann"))]
+    deeds.act(deeds.campaign_for(home, asked), asked)
+    steps(second, 1)
+    assert states(home) == {"api/no_owner": "fixed"}
+    # What is seen on material from after the fix refutes it all the same.
+    third = begin(path, home, as_of=later(2))
+    steps(third, 1)
+    assert states(home) == {"api/no_owner": "reopened"}

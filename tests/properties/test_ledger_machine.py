@@ -138,6 +138,8 @@ class Told:
     script: list[tuple[dict[str, Any], dict[str, str]]]
     journal: list[oracle.Entry] = field(default_factory=list)
     stage: str = "due"
+    is_planned: bool = False
+    """Whether the snapshot of the round that is due was taken."""
     now: Underway = field(default_factory=Underway)
     new: list[int] = field(default_factory=list)
     events: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -202,7 +204,7 @@ class Model:
 
     def wave(self, told: Told, *, lands: bool) -> None:
         """Every strategy is asked once, in order, as far as the calls go (R5, R7)."""
-        now = told.now
+        now, told.is_planned = told.now, True
         files, down = {}, set()
         for name, entry in sorted(told.script[told.ending[2]][0].items()):
             if told.room() < 1:
@@ -303,7 +305,7 @@ class Model:
         told.events["budget_exceeded", round] += reason in oracle.ASKED_FOR_MONEY
         told.events["decision_requested", round] += outcome == "needs_decision"
         self.kept[told.id, round] = now.files
-        told.now, told.stage = Underway(), "due"
+        told.now, told.stage, told.is_planned = Underway(), "due", False
 
     def do(self, told: Told, wanted: list[dict[str, Any]], named: set[str]) -> bool:
         """Do all of some deeds, or none of them where one is not allowed (R9); tell which."""
@@ -333,9 +335,10 @@ class Model:
             life.verdict, life.by_person = "confirmed", life.by_person or may
             return may
         from_states, to = MOVES[act]
-        may = life.state in from_states
+        may = life.state in from_states and (life.state != "escalated" or bool(deed["by"].strip()))
         expires = deed["lasts"] if act == "accept_risk" else None
-        life.state, life.at, life.expires = to, told.place(told.ending[2]), expires
+        # What is done while a round is searched is not in that round's snapshot.
+        life.state, life.at, life.expires = to, told.place(told.ending[2] + told.is_planned), expires
         return may
 
     def last_worst(self, told: Told, label: str) -> str | None:
