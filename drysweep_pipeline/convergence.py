@@ -11,7 +11,7 @@ from typing import Literal
 
 from drysweep_pipeline.budget import Ceilings, Spent, tripped_by
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.values import Event, Outcome, Rule
+from drysweep_pipeline.values import Event, Outcome, Rule, is_name
 
 NOT_RUN_LIMIT = 3
 CEILINGS = ("rounds", "calls", "tokens", "cost_usd", "minutes")
@@ -165,7 +165,7 @@ def _waiting(standing: Standing, reason: str, logged: list[Event]) -> tuple[Stan
 
 def after_answer(standing: Standing, answer: Answer) -> tuple[Standing, list[Event]]:
     """Return the standing after a person's answer, and what to log. Raises ``Refused`` where nothing was asked."""
-    if not answer.by.strip():
+    if not is_name(answer.by):
         raise Refused("a decision needs the name of the person who took it", key="by")
     return _ANSWERS[answer.kind](standing, answer), [event_of(answer, standing.rounds)]
 

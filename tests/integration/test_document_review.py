@@ -113,4 +113,3 @@ def test_the_review_converged_with_a_contest_a_fix_that_did_not_hold_and_nits(st
         check=True,
     ).stdout.split()
     assert [revision for (revision,) in revisions] == log[1:]
-
