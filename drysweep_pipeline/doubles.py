@@ -71,7 +71,17 @@ def varied(one: Finding, other: Finding) -> tuple[int, ...]:
 def _is_double(rule: Rule, new: Finding, old: Finding, *, same_letters: bool) -> bool:
     if old.round >= new.round or old.values == new.values or not _same_place(rule, new, old):
         return False
-    return same_letters or all(_similar(new.values[index], old.values[index]) for index in varied(new, old))
+    pairs = [(new.values[index], old.values[index]) for index in varied(new, old)]
+    if any(_is_numbered(*pair) for pair in pairs):
+        return False
+    return same_letters or all(_similar(*pair) for pair in pairs)
+
+
+def _is_numbered(one: str, other: str) -> bool:
+    """Tell whether two names differ by a number, such as those of ports: numbered things are as many things."""
+    if any(letter.isspace() for letter in one + other):
+        return False  # a sentence may well say a line or a time
+    return _only_letters(one) == _only_letters(other) and _spelled(one) != _spelled(other)
 
 
 def _same_place(rule: Rule, new: Finding, old: Finding) -> bool:
@@ -104,7 +114,11 @@ def _similar(one: str, other: str) -> bool:
 
 def _letters(finding: Finding) -> tuple[str, ...]:
     """Return the values with case, digits and punctuation dropped."""
-    return tuple("".join(each for each in value.casefold() if each.isalpha()) for value in finding.values)
+    return tuple(_only_letters(value) for value in finding.values)
+
+
+def _only_letters(text: str) -> str:
+    return "".join(each for each in text.casefold() if each.isalpha())
 
 
 def _others(finding: Finding, index: int) -> tuple[str, ...]:

@@ -101,6 +101,8 @@ def test_a_strategy_that_failed_once_or_early_is_not_why() -> None:
         (finding("no owner", 2), finding("No owner", 2), False),
         (finding("no owner", 3), finding("No owner", 2), False),
         (finding("no owner", 1, "svc-1"), finding("no owner", 2, "svc-2"), False),
+        (finding("port_8001_open", 1), finding("port_8002_open", 2), False),
+        (finding("CVE-2026-1222", 1), finding("CVE-2026-1259", 2), False),
         (finding("no owner", 1, "svc-1"), finding("no owner", 2, "SVC_1"), True),
         (finding("line 31", 1, path="a.py"), finding("line 32", 2, path="b.py"), False),
         (finding("line 31", 1, line=31), finding("line 32", 2, line=32), True),
