@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,15 +16,17 @@ import psutil
 import pytest
 
 from drysweep_pipeline.cli import main
-from drysweep_pipeline.convergence import Answer
+from drysweep_pipeline.convergence import Answer, after_answer
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.engine import people
+from drysweep_pipeline.engine import deeds, people
 from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
+from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import released
 from drysweep_pipeline.engine.state import Lease, change_state, hand_over, read_state
 from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration import jobs as job_module
 from drysweep_pipeline.orchestration.daemon import looks_at_sensors
 from drysweep_pipeline.orchestration.inprocess import InProcess
@@ -35,6 +38,7 @@ from tests.integration.test_dagster_layer import asked, checks, wired
 from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end
 
 QUEUE = {"cron": "0 6 * * *", "if_waiting": "queue"}
+Stage = Callable[[Path, Home], Campaign]
 SUPERSEDE = {"cron": "0 6 * * *", "if_waiting": "supersede"}
 
 
@@ -146,6 +150,49 @@ def test_a_refusal_says_what_is_asked_instead(tmp_path: Path, home: Home, capsys
     at_a_ceiling(tmp_path, home)
     assert main(["go", "mine"]) == 2
     assert f"`drysweep decide small/mine accept --home {home.root}`" in capsys.readouterr().err
+
+
+def stopped_at_its_ceiling(tmp_path: Path, home: Home) -> Campaign:
+    campaign = at_a_ceiling(tmp_path, home)
+    people.answer(campaign, Answer("stop", "ann"))
+    return campaign
+
+
+def cut_short(tmp_path: Path, home: Home) -> Campaign:
+    path = declare(tmp_path, {"labels": NO_OWNER}, budget={"rounds": 9, "calls": 2})
+    return run_to_its_end(begin(path, home, campaign="mine"))
+
+
+def failed(tmp_path: Path, home: Home) -> Campaign:
+    down = f"{NO_OWNER} and error('down')"
+    return run_to_its_end(begin(declare(tmp_path, {"labels": down}), home, campaign="mine"))
+
+
+@pytest.mark.parametrize("stage", [stopped_at_its_ceiling, cut_short, failed], ids=lambda stage: stage.__name__)
+def test_the_way_on_that_status_and_report_offer_is_one_that_is_allowed(
+    tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str], stage: Stage
+) -> None:
+    campaign = stage(tmp_path, home)
+    assert main(["status", "mine"]) == 0
+    shown = capsys.readouterr().out
+    reported = write_report(home, "small", "mine")["md"].read_text()
+    offered = {words for text in (shown, reported) for words in re.findall(r"drysweep resume [^`\n]*", text)}
+    assert len(offered) == 1
+    wider = {name: int(number) for name, number in re.findall(r"--(rounds|calls) (\d+)", offered.pop())}
+    before = standing(campaign)
+    assert after_answer(before, Answer("resume", "ann", **wider))[0].due == before.rounds + 1
+
+
+def test_the_verdict_counts_what_blocks_and_the_contests_that_the_material_does_not_bear_out(
+    tmp_path: Path, home: Home
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER}, convergence={"rule": "clean"}, turns="manual")
+    campaign = run_to_its_end(begin(path, home, campaign="mine"))
+    deeds.act(campaign, [Asked("api/no_owner", Deed(Act.CONTEST, "ann", evidence="services/nowhere.yaml:1"))])
+    told = summary(home, "small", "mine")
+    assert (told["blocking"]["raised"], told["blocking"]["contested"]) == (1, 1)
+    assert told["blocking"]["contested_unverified"] == 1
+    assert "1 contested (1 with evidence that the material does not have)" in told["verdict"]
 
 
 def test_what_is_waited_for_is_in_status_and_in_both_reports_and_null_once_it_is_answered(
