@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +25,7 @@ def run(
 ) -> int:
     """Search until the search goes quiet, or a ceiling ends it."""
     from drysweep_pipeline.cli.driving import drive, show
+    from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep
     from drysweep_pipeline.declaration.checks import sql_problems
     from drysweep_pipeline.declaration.refusals import first_of
@@ -47,6 +48,8 @@ def run(
             campaign=campaign,
             overrides=Overrides(k, rounds, calls),
         )
+    if started.as_of > datetime.now(UTC) + timedelta(days=1):
+        note(f"{started.id} looks at a day that is still to come; campaigns as of today take their place before it")
     drive(place, started)
     return show(place, started, as_json=json, fail_on=fail_on)
 
