@@ -163,7 +163,11 @@ def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
     if isinstance(who, CommandJudge | CommandStrategy):
         yield from _program(who.argv[0], name, base)
     if isinstance(who, PythonJudge | PythonStrategy) and not _is_found(who.call, base):
-        yield f"T{name[1:]} calls {who.call}: no such module is beside the sweep, in its project or installed."
+        effect = "every finding stays undecided" if isinstance(who, PythonJudge) else "it is not run in any round"
+        yield (
+            f"T{name[1:]} calls {who.call}: no such module is beside the sweep, in its project or installed. "
+            f"Run here, {effect}."
+        )
     if isinstance(who, CommandJudge | PythonJudge | CommandStrategy | PythonStrategy):
         for variable in who.env:
             if variable not in os.environ:
