@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+# In the order of their folders: the long tests come first, and the short ones fill the gaps at the end.
+SIDE_BY_SIDE := -n auto --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types check bench daemon older soak registry lock clean
@@ -22,7 +24,7 @@ demo: $(STAMP)  ## Sweep a made-up registry of 400 services to its outcome
 	$(BIN)/drysweep demo
 
 test: $(STAMP)  ## Run the tests
-	$(BIN)/python -m pytest -q -n auto --dist loadscope
+	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
 lint: $(STAMP)  ## Check style and formatting
 	$(BIN)/ruff check .
@@ -43,7 +45,7 @@ OLDER := build/duckdb-1.5
 older: $(STAMP)  ## Run the core's tests on the older DuckDB line that is supported
 	test -d $(OLDER)/duckdb || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--target $(OLDER) 'duckdb>=1.5.5,<2'
-	PYTHONPATH=$(OLDER) $(BIN)/python -m pytest -q -n auto --dist loadscope tests/unit/test_fingerprint.py \
+	PYTHONPATH=$(OLDER) $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests/unit/test_fingerprint.py \
 		tests/integration/test_engine.py tests/integration/test_history.py
 
 soak: $(STAMP)  ## Run the long tests

@@ -12,13 +12,14 @@ from drysweep_pipeline.biography import biography
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.engine import people
+from drysweep_pipeline.engine import deeds, people
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.naming import meant
 from drysweep_pipeline.history import history
-from drysweep_pipeline.history.findings import newest_campaign
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration.definitions import build_definitions
 from drysweep_pipeline.orchestration.inprocess import InProcess
 from drysweep_pipeline.orchestration.resources import HomeResource
@@ -134,7 +135,8 @@ def test_later_campaigns_that_do_not_see_a_finding_are_counted_and_weighed(home:
     with history(home) as connection:
         as_of = "select not_observed from findings_as_of(timestamptz '2026-01-08') where subject = 'api'"
         assert connection.execute(as_of).fetchall() == [(0,)]
-    assert newest_campaign(home, "small") == "d10", "the one of day 20 has no decided round yet"
+    asked = [Asked("api/no_owner", Deed(Act.FIX, "ann"))]
+    assert deeds.campaign_for(home, asked).id == "d10", "the one of day 20 has not looked yet"
 
 
 @pytest.mark.parametrize(("broken", "worth"), [(True, "not_run"), (False, "not_asked")])

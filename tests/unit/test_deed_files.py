@@ -113,7 +113,7 @@ def test_what_is_wrong_is_refused_with_its_line_and_what_would_be_right(text: st
 
 
 def test_the_first_of_several_wrong_things_says_how_many_more_there_are() -> None:
-    with pytest.raises(DeclarationError, match="2 more in this file") as caught:
+    with pytest.raises(DeclarationError, match="2 more wrong in this file") as caught:
         read_actions(FILE, "- fix: a\n- fix: 1\n- fixx: a\n- contest: {finding: a, by: b}\n")
     assert caught.value.line == 2
 
