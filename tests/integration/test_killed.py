@@ -50,7 +50,7 @@ POINTS = [
     ("drysweep_pipeline.engine.standing", "write_state", 2),
 ]
 # The others are as good and take as long: some twenty seconds each.
-ALWAYS = {("fresh_of", 1), ("record_verdicts", 1), ("write_decision", 1), ("write_decision", -1), ("write_state", 2)}
+ALWAYS = {("fresh_of", 1), ("record_verdicts", 1), ("write_decision", 1), ("write_state", 2)}
 PARAMETERS = [
     pytest.param(*point, id=f"{point[1]}-{point[2]}", marks=() if point[1:] in ALWAYS else pytest.mark.soak)
     for point in POINTS
