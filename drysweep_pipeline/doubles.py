@@ -79,8 +79,8 @@ def _is_double(rule: Rule, new: Finding, old: Finding, *, same_letters: bool) ->
 
 def _is_numbered(one: str, other: str) -> bool:
     """Tell whether two names differ by a number, such as those of ports: numbered things are as many things."""
-    if any(letter.isspace() for letter in one + other):
-        return False  # a sentence may well say a line or a time
+    if any(letter.isspace() for letter in one + other) or not _only_letters(one):
+        return False  # a sentence may well say a line or a time, and a bare number may be one
     return _only_letters(one) == _only_letters(other) and _spelled(one) != _spelled(other)
 
 
