@@ -24,7 +24,6 @@ from drysweep_pipeline.ledger import Ledger, lives, open_ledger
 from drysweep_pipeline.lifecycle import Act, Deed, moved
 from drysweep_pipeline.values import State, Verdict, status
 
-# No control characters, and no halves of characters; a reason may have more than one line.
 _TEXTS = ("by", "evidence", "revision", "scope", "reason")
 
 

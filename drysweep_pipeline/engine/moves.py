@@ -15,7 +15,7 @@ from drysweep_pipeline.engine.wave import read_plan, snapshot_of
 from drysweep_pipeline.ledger import Ledger, journal, lives
 from drysweep_pipeline.values import Event, Rule, State
 
-_SHA256 = "select any_value(sha256) from files where path = ?"
+_SHA256 = "select path, sha256 from files"
 
 
 def move(
@@ -62,22 +62,25 @@ def _expire(ledger: Ledger, campaign: Campaign, round: int) -> list[Event]:
 def _lapse(ledger: Ledger, campaign: Campaign, round: int) -> list[Event]:
     """Open accepted risks that the round sighted where the file they were accepted for is another one now."""
     place = campaign.place(round)
+    accepted = lives.accepted_and_sighted(ledger, campaign.id, place, snapshot_round(campaign, round))
+    now = _sha256(campaign, round) if accepted else {}
     events = []
-    for fp, basis in lives.accepted_and_sighted(ledger, campaign.id, place, snapshot_round(campaign, round)):
+    for fp, basis in accepted:
         path, _, was = basis.rpartition(" ")
-        now = _sha256(campaign, round, path)
-        if now != was:
+        if now.get(path) != was:
             lives.record_life(ledger, fp, State.OPEN, place)
             reason = f"{path} is no longer what the risk was accepted for"
-            events.append(Event("acceptance_lapsed", round, fp=str(fp), reason=reason, evidence=f"{path} {now}"))
+            events.append(
+                Event("acceptance_lapsed", round, fp=str(fp), reason=reason, evidence=f"{path} {now.get(path)}")
+            )
     return events
 
 
-def _sha256(campaign: Campaign, round: int, path: str) -> str | None:
+def _sha256(campaign: Campaign, round: int) -> dict[str, str | None]:
+    """Return what each file of a round's snapshot holds; the snapshot is checked once, however many risks there are."""
     planned = read_plan(campaign, round)
     snapshot = snapshot_of(campaign, planned.snapshot) if planned is not None else None
     if snapshot is None:
-        return None
+        return {}
     with sandbox.locked(snapshot.database) as connection:
-        found: list[tuple[str | None]] = connection.execute(_SHA256, [path]).fetchall()
-    return found[0][0]
+        return dict(connection.execute(_SHA256).fetchall())

@@ -81,7 +81,7 @@ class Proof:
     def _has(self, query: str, named: dict[str, Any]) -> bool:
         if "test" in named:
             # A parametrised test, or one in a class, is written by its last name.
-            named["test"] = re.split(r"::|\[", named["test"])[-1 if "[" not in named["test"] else 0]
+            named["test"] = named["test"].partition("[")[0].rpartition("::")[2]
         if "digest" in named and self.snapshot is not None and self.snapshot.digest.startswith(named["digest"]):
             return True
         return bool(self._rows(query, named)[0][0])

@@ -7,6 +7,7 @@ from drysweep_pipeline.errors import Refused
 
 LONGEST = 10_000
 """How many characters a reason, or any other text that somebody brings, may have."""
+# No control characters, and no halves of characters; a reason may have more than one line.
 _LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
 _LINES = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]*")
 

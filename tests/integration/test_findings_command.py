@@ -422,3 +422,12 @@ def test_deeds_are_taken_in_again_from_what_was_landed(campaign: Campaign, capsy
     [action] = [json.loads(path.read_text()) for path in campaign.home.actions("c1").glob("*.json")]
     assert [each["deed"]["act"] for each in action["deeds"]] == ["fix", "fix"]
     assert len([row for row in ledger_rows(campaign)["lives"] if row[1] == "fixed"]) == 2
+
+
+@pytest.mark.parametrize(("test", "verified"), [("Group::name[1::2]", True), ("name::absent[x]", False)])
+def test_a_test_is_looked_up_by_its_own_name_and_not_by_its_class(
+    campaign: Campaign, capsys: Read, test: str, verified: bool
+) -> None:
+    evidence = f"services/api.yaml::{test}"
+    assert findings("contest", "api/no_owner", "--by", "ann", "--evidence", evidence, "--json") == 0
+    assert told(capsys)["findings"][0]["verified"] is verified
