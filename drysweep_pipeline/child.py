@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
 from drysweep_pipeline.errors import FinderError
 
@@ -253,12 +253,22 @@ class Child:
                 os.killpg(self._process.pid, number)
 
 
+class Underway(Protocol):
+    """Work that can be ended from any thread."""
+
+    def kill(self) -> None:
+        """End it at once; whoever waits for it sees that it ended."""
+
+
 class Children:
-    """Children that work side by side; leaving the block kills those that still run, and no more can be started."""
+    """Children that work side by side; leaving the block kills those that still run, and no more can be started.
+
+    Calls to other machines are held here as well, and end with them.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._live: set[Child] = set()
+        self._live: set[Underway] = set()
         self._over = False
 
     def __enter__(self) -> Self:
@@ -275,8 +285,7 @@ class Children:
     def started(self, program: Program) -> Iterator[Child]:
         """Yield a child that has ended afterwards. Raises ``FinderError`` where it cannot be started."""
         with self._lock:
-            if self._over:
-                raise FinderError("interrupted before it was started")
+            self._check_open()
             child = Child(program)
             self._live.add(child)
         try:
@@ -285,6 +294,22 @@ class Children:
         finally:
             with self._lock:
                 self._live.discard(child)
+
+    @contextmanager
+    def holding(self, work: Underway) -> Iterator[None]:
+        """Have work that is no process end with the children. Raises ``FinderError`` where they have ended."""
+        with self._lock:
+            self._check_open()
+            self._live.add(work)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._live.discard(work)
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise FinderError("interrupted before it was started")
 
 
 def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[int] = (0,)) -> Iterator[bytes]:

@@ -15,10 +15,10 @@ from typing import Any
 
 from drysweep_pipeline.declaration.model import (
     VARYING,
-    ChildStrategy,
     CommandJudge,
     CommandStrategy,
     NoJudge,
+    OutsideStrategy,
     Part,
     PythonJudge,
     PythonStrategy,
@@ -115,11 +115,11 @@ def _variation(sweep: Sweep) -> Iterator[str]:
 
 
 def _varies(strategy: Strategy) -> bool:
-    """Tell whether two rounds of a strategy may differ; who searches in a child or by a script is taken at its word."""
+    """Tell whether two rounds of a strategy may differ; who searches outside or by a script is taken at its word."""
     distinct = {tuple(sorted((name, repr(value)) for name, value in angle.items())) for angle in strategy.angles}
     if len(distinct) > 1:
         return True
-    if isinstance(strategy, ChildStrategy):
+    if isinstance(strategy, OutsideStrategy):
         return not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
     if not isinstance(strategy, SqlStrategy):
         return True

@@ -137,17 +137,22 @@ class SqlStrategy(Strategy):
     query: Query
 
 
-class ChildStrategy(Strategy):
-    """What strategies declare that search in a child process.
+class OutsideStrategy(Strategy):
+    """What strategies declare whose search happens where drysweep cannot see it: in a child process, or far away.
 
     ``deterministic``: the same material and angle give the same findings, whatever the seed and the round. What is not
-    declared to be so is taken for left to chance; and since what a child runs may change unnoticed, not seeing a
-    finding again is no evidence, unless declared.
+    declared to be so is taken for left to chance; and since what is asked may change unnoticed, not seeing a finding
+    again is no evidence, unless declared.
     """
 
-    env: tuple[EnvironmentName, ...] = ()
     deterministic: StrictBool = False
     proves_absence: StrictBool = False
+
+
+class ChildStrategy(OutsideStrategy):
+    """What strategies declare that search in a child process: the variables that it is given as well."""
+
+    env: tuple[EnvironmentName, ...] = ()
 
 
 class CommandStrategy(ChildStrategy):
@@ -183,7 +188,7 @@ class PythonStrategy(ChildStrategy):
     call: Call
 
 
-def names_in_argv(strategy: ChildStrategy) -> list[str]:
+def names_in_argv(strategy: Strategy) -> list[str]:
     """Return the placeholders in the argv of a strategy; none where it has no argv."""
     return placeholders(strategy.argv) if isinstance(strategy, CommandStrategy) else []
 

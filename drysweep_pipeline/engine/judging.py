@@ -24,7 +24,7 @@ from drysweep_pipeline.engine.votes import FILE as VOTES
 from drysweep_pipeline.engine.votes import Votes
 from drysweep_pipeline.engine.wave import budget_of, read_plan, snapshot_of
 from drysweep_pipeline.errors import FinderError, RoundGap
-from drysweep_pipeline.judges import IN_CHILDREN, JUDGES, Question, Ruling, panel
+from drysweep_pipeline.judges import JUDGES, PAID, Question, Ruling, panel
 from drysweep_pipeline.judges.answer import text
 from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
@@ -153,7 +153,7 @@ def _ask(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]]) 
         judged = [_Judged(Ruling(finding["fp"], Verdict.UNJUDGED)) for finding in findings]
         _land(campaign, round, judged, _Verdicts(declared.kind, time.monotonic() - began))
         return
-    votes = Votes(campaign.folder(round) / VOTES if declared.kind in IN_CHILDREN else None)
+    votes = Votes(campaign.folder(round) / VOTES if declared.kind in PAID else None)
     heard = [finding for finding in findings if all(votes.of(finding["fp"], m) for m in _members(declared))]
     known = {finding["fp"] for finding in heard}
     asked, over, failed = _asked(campaign, round, [f for f in findings if f["fp"] not in known], votes)

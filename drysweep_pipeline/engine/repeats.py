@@ -1,7 +1,7 @@
 """Whether a round looked along anything new, from the plans that were recorded before the rounds ran (R15)."""
 
 from drysweep_pipeline import sandbox
-from drysweep_pipeline.declaration.model import VARYING, ChildStrategy, SqlStrategy, Strategy, names_in_argv
+from drysweep_pipeline.declaration.model import VARYING, OutsideStrategy, SqlStrategy, Strategy, names_in_argv
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import Plan, read_plan
 from drysweep_pipeline.errors import Refused
@@ -46,12 +46,12 @@ def _looks(plan: Plan) -> set[tuple[str, int]]:
 
 def repeatable(strategy: Strategy) -> bool:
     """Tell whether a strategy is known to find the same again, at the same angle and with the same seed."""
-    return not isinstance(strategy, ChildStrategy) or strategy.deterministic
+    return not isinstance(strategy, OutsideStrategy) or strategy.deterministic
 
 
 def by_chance(strategy: Strategy) -> bool:
     """Tell whether what a strategy finds may depend on its seed, on the number of the round, or on nothing known."""
-    if isinstance(strategy, ChildStrategy):
+    if isinstance(strategy, OutsideStrategy):
         # Nobody can see what a program does with its seed, so it is as its author declares.
         return not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
     if not isinstance(strategy, SqlStrategy):

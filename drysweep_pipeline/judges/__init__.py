@@ -11,7 +11,7 @@ JUDGES: Mapping[str, Judge] = {
     "python": python.rule,
     "scripted": scripted.rule,
 }
-IN_CHILDREN = ("command", "python")
-"""The kinds that ask in child processes: each answer costs something, and is kept from the moment it is given."""
+PAID = ("command", "python")
+"""The kinds of which each answer costs something, and is kept from the moment it is given."""
 
-__all__ = ["IN_CHILDREN", "JUDGES", "Judge", "Question", "Ruling"]
+__all__ = ["JUDGES", "PAID", "Judge", "Question", "Ruling"]
