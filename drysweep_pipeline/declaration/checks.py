@@ -15,6 +15,7 @@ from typing import Any
 
 from drysweep_pipeline.declaration.model import (
     VARYING,
+    AnyStrategy,
     CommandJudge,
     CommandStrategy,
     NoJudge,
@@ -24,7 +25,9 @@ from drysweep_pipeline.declaration.model import (
     PythonStrategy,
     Query,
     RegistryMaterial,
+    Scalar,
     ScriptedMaterial,
+    Send,
     SqlJudge,
     SqlStrategy,
     Strategy,
@@ -57,12 +60,22 @@ def sql_problems(declaration: Declaration) -> list[DeclarationError]:
     """
     written = Written(declaration.path, None, Sweep, _document(declaration))
     found: list[DeclarationError] = []
-    for index, strategy in enumerate(declaration.sweep.strategies):
-        if isinstance(strategy, SqlStrategy):
-            found += _strategy_problems(written, ("strategies", index), strategy)
+    for keys, strategy, query, _ in _queries(declaration.sweep):
+        found += _query_problems(written, keys, query, strategy.angles)
     if isinstance(declaration.sweep.judge, SqlJudge):
         found += _judge_problems(written, declaration.sweep.judge)
     return found or list(_misfits(written, declaration.sweep))
+
+
+def _queries(sweep: Sweep) -> Iterator[tuple[Keys, AnyStrategy, Query, tuple[str, ...]]]:
+    """Yield the queries of strategies: where each stands, whose it is, and the columns that it has to give."""
+    for index, strategy in enumerate(sweep.strategies):
+        keys: Keys = ("strategies", index)
+        if isinstance(strategy, SqlStrategy):
+            yield keys, strategy, strategy.query, sweep.fingerprint.fields
+        send = getattr(strategy, "send", None)
+        if isinstance(send, Send):
+            yield (*keys, "send"), strategy, send.query, ()
 
 
 def _misfits(written: Written, sweep: Sweep) -> Iterator[DeclarationError]:
@@ -75,12 +88,10 @@ def _misfits(written: Written, sweep: Sweep) -> Iterator[DeclarationError]:
         return
     tables = {**TABLES, **(REGISTRY_TABLES if isinstance(sweep.material, RegistryMaterial) else {})}
     with binding.empty({**tables, "findings": table_of_findings(sweep.fingerprint.fields)}) as connection:
-        for index, strategy in enumerate(sweep.strategies):
-            if isinstance(strategy, SqlStrategy):
-                offered = {**dict.fromkeys(ALWAYS_BOUND, 1), **(strategy.angles[0] if strategy.angles else {})}
-                bound = {name: value for name, value in offered.items() if name in _names(strategy.query)}
-                keys: Keys = ("strategies", index)
-                yield from _misfit(written, keys, strategy.query, connection, bound, sweep.fingerprint.fields)
+        for keys, strategy, query, needed in _queries(sweep):
+            offered = {**dict.fromkeys(ALWAYS_BOUND, 1), **(strategy.angles[0] if strategy.angles else {})}
+            bound = {name: value for name, value in offered.items() if name in _names(query)}
+            yield from _misfit(written, keys, query, connection, bound, needed)
         if isinstance(sweep.judge, SqlJudge):
             bound = dict.fromkeys(BOUND_FOR_A_JUDGE & _names(sweep.judge.query), 1)
             yield from _misfit(written, ("judge",), sweep.judge.query, connection, bound, ("fp", "verdict"))
@@ -214,21 +225,22 @@ def _ceilings(sweep: Sweep) -> Iterator[str]:
                 yield f"{strategy.name!r} has {many} angles, more than the ceiling of {rounds} rounds can cover."
 
 
-def _strategy_problems(written: Written, keys: Keys, strategy: SqlStrategy) -> Iterator[DeclarationError]:
+def _query_problems(
+    written: Written, keys: Keys, query: Query, angles: tuple[dict[str, Scalar], ...]
+) -> Iterator[DeclarationError]:
     try:
-        wanted = _checked(strategy.query) - ALWAYS_BOUND
+        wanted = _checked(query) - ALWAYS_BOUND
     except Refused as error:
-        yield _not_a_select(written, keys, strategy.query, error)
+        yield _not_a_select(written, keys, query, error)
         return
-    if wanted and not strategy.angles:
+    where: Keys = (*keys[:2], "angles")
+    if wanted and not angles:
         names = ", ".join(f"${name}" for name in sorted(wanted))
-        yield written.refusal(
-            (*keys, "angles"), f"{strategy.query.file} uses {names} and no angle binds it", "declare angles"
-        )
-    for index, angle in enumerate(strategy.angles):
+        yield written.refusal(where, f"{query.file} uses {names} and no angle binds it", "declare angles")
+    for index, angle in enumerate(angles):
         for name in sorted(wanted - set(angle)):
-            what = f"does not bind ${name}, which {strategy.query.file} uses"
-            yield written.refusal((*keys, "angles", index), what, did_you_mean(name, [*angle, *sorted(ALWAYS_BOUND)]))
+            what = f"does not bind ${name}, which {query.file} uses"
+            yield written.refusal((*where, index), what, did_you_mean(name, [*angle, *sorted(ALWAYS_BOUND)]))
 
 
 def _judge_problems(written: Written, judge: SqlJudge) -> Iterator[DeclarationError]:

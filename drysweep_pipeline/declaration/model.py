@@ -113,6 +113,14 @@ class Query(Part):
     text: str = ""
 
 
+class Send(Part):
+    """Rows of a SELECT over the snapshot, sent to who cannot read it; what is over a cap is refused, never cut."""
+
+    query: Query
+    max_rows_sent: StrictInt = Field(default=1_000, ge=1)
+    max_chars: StrictInt = Field(default=100_000, ge=1)
+
+
 class Strategy(Part):
     """What every strategy declares, whatever its kind."""
 

@@ -31,6 +31,8 @@ from drysweep_pipeline.errors import DeclarationError, IntegrityError, NotFound
 TYPE = "drysweep_pipeline.Sweep"
 # What else Dagster lets stand beside them in a defs.yaml; it is Dagster's to read.
 _DAGSTERS_KEYS = ("template_vars_module", "requirements", "post_processing")
+# Where a strategy or a judge names a file whose text is frozen with the declaration.
+_TEXTS: tuple[Keys, ...] = (("query",), ("send", "query"), ("prompt",))
 _FILE_KEYS = ("type", "attributes", *_DAGSTERS_KEYS)
 
 
@@ -226,36 +228,41 @@ def _one_round_fits(written: Written) -> list[Problem]:
 
 
 def _with_texts(written: Written) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the data with the text of every query filled in, and the queries that could not be read."""
+    """Return the data with the text of every named file filled in, and those that could not be read."""
     filled = copy.deepcopy(written.data)
     unread = []
-    for keys, query in _queries(filled):
+    for keys, query in _named_texts(filled):
         if "text" in query:
             below = (*keys, "text")
-            help = "SQL is kept in a file, name it under 'file'"
+            help = "SQL and prompts are kept in files, name one under 'file'"
             unread.append(Problem(below, written.refusal(below, "unknown key 'text'", help)))
         elif isinstance(query.get("file"), str):
             below = (*keys, "file")
             try:
-                query["text"] = _query_text(written, below, query["file"])
+                query["text"] = _text_of(written, below, query["file"])
             except DeclarationError as error:
                 unread.append(Problem(below, error))
     return filled, unread
 
 
-def _queries(data: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
+def _named_texts(data: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
+    """Yield the parts that name a file whose text belongs to the declaration."""
     strategies = data.get("strategies")
     places: list[tuple[Keys, Any]] = [(("judge",), data.get("judge"))]
     places += (
         [(("strategies", index), each) for index, each in enumerate(strategies)] if isinstance(strategies, list) else []
     )
     for keys, part in places:
-        if isinstance(part, dict) and isinstance(part.get("query"), dict):
-            yield (*keys, "query"), part["query"]
+        for below in _TEXTS:
+            named = part
+            for key in below:
+                named = named.get(key) if isinstance(named, dict) else None
+            if isinstance(named, dict):
+                yield (*keys, *below), named
 
 
-def _query_text(written: Written, keys: Keys, name: str) -> str:
-    """Return the SQL in a file beside the declaration. Raises ``DeclarationError`` where it may not be read."""
+def _text_of(written: Written, keys: Keys, name: str) -> str:
+    """Return the text of a file beside the declaration. Raises ``DeclarationError`` where it may not be read."""
     help = f"paths are relative to {written.file.parent}, and stay in it"
     if Path(name).is_absolute() or "\0" in name:
         raise written.refusal(keys, f"{shown(name)} is not a relative path", help)
@@ -283,7 +290,8 @@ def _first_mebibyte(path: Path) -> bytes:
 
 
 def _nearest_file(base: Path, name: str) -> str | None:
-    beside = [str(path.relative_to(base)) for path in sorted((base / name).parent.glob("*.sql"))]
+    there = sorted((base / name).parent.glob("*"))
+    beside = [str(path.relative_to(base)) for path in there if path.suffix == Path(name).suffix]
     near = difflib.get_close_matches(name, beside, n=1)
     return f"did you mean {near[0]!r}?" if near else None
 
