@@ -7,14 +7,16 @@ ceiling means for the campaign is decided in ``convergence``.
 
 import json
 import os
-import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline.errors import IntegrityError
-from drysweep_pipeline.values import Usage
+from drysweep_pipeline.errors import FinderError, IntegrityError
+from drysweep_pipeline.values import ONE_CALL, Usage
+
+# Sums of dollars are off by less than this, which is less than anybody charges.
+_DOLLAR_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,16 @@ class Spent:
         )
 
 
-def tripped_by(ceilings: Ceilings, spent: Spent, calls: int) -> str | None:
-    """Return the name of the ceiling that ``calls`` more calls would not fit under, or None."""
-    if ceilings.calls is not None and spent.calls + calls > ceilings.calls:
+def tripped_by(ceilings: Ceilings, spent: Spent, more: Usage) -> str | None:
+    """Return the name of the ceiling that ``more`` would not fit under, or None.
+
+    Tokens, dollars and minutes that are used up allow nothing more, not even what declares that it uses none.
+    """
+    if ceilings.calls is not None and spent.calls + more.calls > ceilings.calls:
         return "calls"
-    for name in ("tokens", "cost_usd", "minutes"):
-        ceiling = getattr(ceilings, name)
-        if ceiling is not None and getattr(spent, name) >= ceiling:
+    for name, wanted in (("tokens", more.tokens), ("cost_usd", more.cost_usd), ("minutes", 0)):
+        ceiling, used = getattr(ceilings, name), getattr(spent, name)
+        if ceiling is not None and (used >= ceiling or round(used + wanted - ceiling, _DOLLAR_DIGITS) > 0):
             return name
     return None
 
@@ -78,10 +83,11 @@ class Budget:
         self._before = before
         self._journal = journal
         self._lock = threading.Lock()
-        self._open: dict[int, int] = {}
+        self._open: dict[int, Usage] = {}
         self._settled = Usage()
         self._next = 0
-        self.lost = 0
+        self.lost = Usage()
+        self.lost_for: tuple[str, ...] = ()
         self.tripped: str | None = None
         if journal is not None and journal.exists():
             self._recover(journal)
@@ -89,56 +95,57 @@ class Budget:
     @property
     def used(self) -> Usage:
         """What this round has used, reservations under way counted as spent."""
-        return self._settled + Usage(sum(self._open.values()))
+        return self._settled + sum(self._open.values(), Usage())
 
-    def reserve(self, calls: int, purpose: str) -> int | None:
-        """Set ``calls`` calls aside and return the reservation, or None where a ceiling forbids it."""
+    def reserve(self, worst: Usage, purpose: str) -> int | None:
+        """Set aside what a call may use at most and return the reservation, or None where a ceiling forbids it."""
         with self._lock:
-            over = self._over(calls)
+            over = self._over(worst)
             if over is not None:
                 self.tripped = self.tripped or over
                 return None
-            return self._take(calls, purpose)
+            return self._take(worst, purpose)
 
-    def reserve_up_to(self, calls: int, purpose: str, unit: int = 1) -> tuple[int, int]:
-        """Set aside as many of ``calls`` as fit, in whole units of so many calls; return (reservation, how many)."""
+    def reserve_up_to(self, times: int, worst: Usage, purpose: str) -> tuple[int, int]:
+        """Set aside ``worst`` as many ``times`` as it fits; return (reservation, how many times)."""
         with self._lock:
-            granted = min(calls, self._room()) // unit * unit
-            if granted < calls:
-                self.tripped = self.tripped or self._over(calls)
-            return self._take(granted, purpose), granted
+            granted = self._fitting(times, worst)
+            if granted < times:
+                self.tripped = self.tripped or self._over(worst.times(granted + 1))
+            return self._take(worst.times(granted), purpose), granted
 
     def settle(self, reservation: int, usage: Usage) -> None:
         """Replace a reservation by what was really used."""
         with self._lock:
             del self._open[reservation]
             self._settled += usage
-            self._write(
-                {
-                    "settle": reservation,
-                    "calls": usage.calls,
-                    "tokens": usage.tokens,
-                    "cost_usd": usage.cost_usd,
-                }
-            )
+            self._write({"settle": reservation, **asdict(usage)})
 
-    def _over(self, calls: int) -> str | None:
-        return tripped_by(self._ceilings, self._before.plus(self.used), calls) if self._ceilings else None
-
-    def _room(self) -> int:
-        """How many single calls still fit."""
+    def _over(self, worst: Usage) -> str | None:
         if self._ceilings is None:
-            return sys.maxsize
-        if self._over(0) is not None:
-            return 0
-        spent = self._before.plus(self.used).calls
-        return sys.maxsize if self._ceilings.calls is None else self._ceilings.calls - spent
+            return None
+        # What others may yet use of something is no obstacle to who uses none of it.
+        used = self.used
+        tokens = used.tokens if worst.tokens else self._settled.tokens
+        cost_usd = used.cost_usd if worst.cost_usd else self._settled.cost_usd
+        return tripped_by(self._ceilings, self._before.plus(Usage(used.calls, tokens, cost_usd)), worst)
 
-    def _take(self, calls: int, purpose: str) -> int:
+    def _fitting(self, times: int, worst: Usage) -> int:
+        """Return the most of ``times`` for which ``worst`` fits."""
+        fits, too_many = 0, times + 1
+        while too_many - fits > 1:
+            middle = (fits + too_many) // 2
+            if self._over(worst.times(middle)) is None:
+                fits = middle
+            else:
+                too_many = middle
+        return fits
+
+    def _take(self, worst: Usage, purpose: str) -> int:
         reservation = self._next
         self._next += 1
-        self._write({"reserve": reservation, "calls": calls, "for": purpose})
-        self._open[reservation] = calls
+        self._write({"reserve": reservation, **asdict(worst), "for": purpose})
+        self._open[reservation] = worst
         return reservation
 
     def _write(self, entry: dict[str, Any]) -> None:
@@ -151,27 +158,30 @@ class Budget:
 
     def _recover(self, journal: Path) -> None:
         """Count what an earlier process settled, and what it reserved and never settled, as spent."""
-        left: dict[int, int] = {}
+        left: dict[int, tuple[Usage, str]] = {}
         # A torn last line is a reservation whose call was never made: it is written before the call.
         for line in journal.read_bytes().splitlines(keepends=True):
             if line.endswith(b"\n"):
                 self._replay_line(line, left, journal)
-        self.lost = sum(left.values())
-        self._settled += Usage(self.lost)
+        self.lost = sum((worst for worst, _ in left.values()), Usage())
+        self.lost_for = tuple(purpose for _, purpose in left.values())
+        self._settled += self.lost
         self._forget_torn_line(journal)
 
-    def _replay_line(self, line: bytes, left: dict[int, int], journal: Path) -> None:
+    def _replay_line(self, line: bytes, left: dict[int, tuple[Usage, str]], journal: Path) -> None:
         try:
             self._replay(json.loads(line), left, journal)
         except (ValueError, KeyError, TypeError):
             raise IntegrityError(f"holds a line that no budget wrote: {line[:60]!r}", file=journal) from None
 
-    def _replay(self, entry: dict[str, Any], left: dict[int, int], journal: Path) -> None:
+    def _replay(self, entry: dict[str, Any], left: dict[int, tuple[Usage, str]], journal: Path) -> None:
+        # Tokens and dollars were not always reserved.
+        usage = Usage(entry["calls"], entry.get("tokens", 0), entry.get("cost_usd", 0.0))
         if "reserve" in entry:
-            left[entry["reserve"]] = entry["calls"]
+            left[entry["reserve"]] = usage, str(entry.get("for", ""))
             self._next = max(self._next, entry["reserve"] + 1)
         elif left.pop(entry["settle"], None) is not None:
-            self._settled += Usage(entry["calls"], entry["tokens"], entry["cost_usd"])
+            self._settled += usage
         else:
             raise IntegrityError(f"settles reservation {entry['settle']}, which nobody made", file=journal)
 
@@ -180,3 +190,46 @@ class Budget:
         whole = journal.read_bytes()
         if whole and not whole.endswith(b"\n"):
             os.truncate(journal, whole.rfind(b"\n") + 1)
+
+
+class Meter:
+    """What one look, or one round of judging, may use while it is under way; safe to share between threads.
+
+    It begins with a reservation for ``calls`` calls of at most ``worst`` each. Whoever makes one call more asks first.
+    """
+
+    def __init__(self, budget: Budget, worst: Usage, purpose: str, reservation: int, calls: int = 1) -> None:
+        self._budget, self._worst, self._purpose = budget, worst, purpose
+        self._lock = threading.Lock()
+        self._reservations = [reservation]
+        self._calls = calls
+
+    @property
+    def reserved(self) -> Usage:
+        """What all calls so far may have used at most."""
+        return self._worst.times(self._calls)
+
+    def more(self) -> None:
+        """Set one further call aside before it is made. Raises ``FinderError`` where a ceiling forbids it."""
+        reservation = self._budget.reserve(self._worst, f"{self._purpose}, once more")
+        if reservation is None:
+            raise FinderError(f"ceiling: {self._budget.tripped}", status="ceiling")
+        with self._lock:
+            self._reservations.append(reservation)
+            self._calls += 1
+
+    def settle(self, usage: Usage) -> None:
+        """Replace all that was set aside by what was really used; nothing more may be asked for afterwards."""
+        # First the one that counts: what a crash leaves unsettled is counted in addition, never forgotten.
+        first, *others = self._reservations
+        self._budget.settle(first, usage)
+        for reservation in others:
+            self._budget.settle(reservation, Usage())
+
+
+def free_meter() -> Meter:
+    """Return a meter that no ceiling holds, for calls that nobody counts."""
+    budget = Budget(None, Spent())
+    reservation = budget.reserve(ONE_CALL, "uncounted")
+    assert reservation is not None, "nothing is refused without ceilings"
+    return Meter(budget, ONE_CALL, "uncounted", reservation)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from drysweep_pipeline.budget import Ceilings, Spent, tripped_by
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.values import Event, Outcome, Rule, is_name
+from drysweep_pipeline.values import Event, Outcome, Rule, Usage, is_name
 
 NOT_RUN_LIMIT = 3
 CEILINGS = ("rounds", "calls", "tokens", "cost_usd", "minutes")
@@ -148,7 +148,7 @@ def exceeded(standing: Standing, tripped: str | None = None) -> str | None:
         return tripped
     if standing.rounds >= standing.ceilings.rounds:
         return "rounds"
-    return tripped_by(standing.ceilings, standing.spent, standing.price)
+    return tripped_by(standing.ceilings, standing.spent, Usage(calls=standing.price))
 
 
 def _capped(standing: Standing, policy: Policy, ceiling: str) -> tuple[Standing, list[Event]]:

@@ -115,6 +115,13 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(self.calls + other.calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
 
+    def times(self, number: int) -> "Usage":
+        """Return what that many attempts like this one use."""
+        return Usage(self.calls * number, self.tokens * number, self.cost_usd * number)
+
+
+ONE_CALL = Usage(calls=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

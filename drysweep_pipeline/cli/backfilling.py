@@ -46,7 +46,7 @@ class Backfill:
         left = self.ceiling
         codes: list[int] = []
         for number, date in enumerate(self.dates):
-            one_round = len(self.declaration.sweep.asked(1))
+            one_round = self.declaration.sweep.price(1)
             if left < one_round:
                 note(f"the ceiling of {self.ceiling} calls is reached; {len(self.dates) - number} dates were not swept")
                 return max([*codes, CUT_SHORT])

@@ -210,12 +210,13 @@ def _is_found(call: str, base: Path) -> bool:
 
 
 def _ceilings(sweep: Sweep) -> Iterator[str]:
-    k, rounds, calls = sweep.convergence.k, sweep.budget.rounds, sweep.budget.calls
+    k, rounds, calls, price = sweep.convergence.k, sweep.budget.rounds, sweep.budget.calls, sweep.price(1)
     if k > rounds:
         yield f"K is {k} and the ceiling is {rounds} rounds: this sweep cannot converge."
-    elif k * len(sweep.strategies) > calls:
-        yield f"{k} quiet rounds take {k * len(sweep.strategies)} calls and the ceiling is {calls}: it cannot converge."
-    least = len(sweep.strategies) + (0 if isinstance(sweep.judge, NoJudge) else sweep.judge.panel)
+    elif k * price > calls:
+        yield f"{k} quiet rounds take {k * price} calls and the ceiling is {calls}: it cannot converge."
+    yield from _not_held(sweep)
+    least = price + (0 if isinstance(sweep.judge, NoJudge) else sweep.judge.worst.calls * sweep.judge.panel)
     if least > calls:
         yield f"A wave and a panel on one finding take {least} calls and the ceiling is {calls}: nothing is judged."
     if sweep.convergence.cover == "all_angles":
@@ -223,6 +224,22 @@ def _ceilings(sweep: Sweep) -> Iterator[str]:
             if len(strategy.angles) > rounds:
                 many = len(strategy.angles)
                 yield f"{strategy.name!r} has {many} angles, more than the ceiling of {rounds} rounds can cover."
+
+
+def _not_held(sweep: Sweep) -> Iterator[str]:
+    """Yield who may use what a ceiling is on without saying how much: it is known only when it is spent."""
+    for ceiling in ("tokens", "cost_usd"):
+        limit = getattr(sweep.budget, ceiling)
+        if limit is None:
+            continue
+        for strategy in sweep.strategies:
+            if isinstance(strategy, CommandStrategy) and not getattr(strategy.worst, ceiling):
+                yield (
+                    f"{strategy.name!r} does not say how much of {ceiling} it takes at_most: what it reports counts "
+                    "afterwards, and side by side with others it may pass the ceiling."
+                )
+            elif getattr(strategy.worst, ceiling) > limit:
+                yield f"{strategy.name!r} may take more of {ceiling} than the ceiling of {limit:g}: it is not run."
 
 
 def _query_problems(

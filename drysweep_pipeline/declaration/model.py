@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline.programs import placeholders
-from drysweep_pipeline.values import SWEEP_NAME, Rule, Severity, Verdict
+from drysweep_pipeline.values import ONE_CALL, SWEEP_NAME, Rule, Severity, Usage, Verdict
 
 Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
 Scalar = StrictBool | StrictInt | StrictFloat | str
@@ -121,6 +121,19 @@ class Send(Part):
     max_chars: StrictInt = Field(default=100_000, ge=1)
 
 
+class AtMost(Part):
+    """What one look or one ruling may use at most; that much is set aside before it begins."""
+
+    calls: StrictInt = Field(default=1, ge=1)
+    tokens: StrictInt = Field(default=0, ge=0)
+    cost_usd: float = Field(default=0.0, ge=0)
+
+    @property
+    def usage(self) -> Usage:
+        """The same as what an attempt uses."""
+        return Usage(self.calls, self.tokens, self.cost_usd)
+
+
 class Strategy(Part):
     """What every strategy declares, whatever its kind."""
 
@@ -136,6 +149,11 @@ class Strategy(Part):
     def asked(self, round: int) -> bool:
         """Tell whether this strategy is part of a round; all but scripted ones always are."""
         return True
+
+    @property
+    def worst(self) -> Usage:
+        """What one call of it uses at most."""
+        return ONE_CALL
 
 
 class SqlStrategy(Strategy):
@@ -161,6 +179,12 @@ class ChildStrategy(OutsideStrategy):
     """What strategies declare that search in a child process: the variables that it is given as well."""
 
     env: tuple[EnvironmentName, ...] = ()
+    at_most: AtMost = AtMost()
+
+    @property
+    def worst(self) -> Usage:
+        """What one look uses at most, as declared."""
+        return self.at_most.usage
 
 
 class CommandStrategy(ChildStrategy):
@@ -249,6 +273,11 @@ class PanelJudge(Part):
         """How many members must say the same to decide."""
         return self.majority or self.panel // 2 + 1
 
+    @property
+    def worst(self) -> Usage:
+        """What asking one member about one finding uses at most."""
+        return ONE_CALL
+
 
 class SqlJudge(PanelJudge):
     """One SELECT over the snapshot's tables and the table ``findings``; gives ``fp, verdict, reason``."""
@@ -265,6 +294,12 @@ class CommandJudge(PanelJudge):
     argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
     timeout_s: float = Field(default=120.0, gt=0)
     env: tuple[EnvironmentName, ...] = ()
+    at_most: AtMost = AtMost()
+
+    @property
+    def worst(self) -> Usage:
+        """What asking one member about one finding uses at most, as declared."""
+        return self.at_most.usage
 
 
 class PythonJudge(PanelJudge):
@@ -447,3 +482,7 @@ class Sweep(Part):
     def asked(self, round: int) -> tuple[AnyStrategy, ...]:
         """Return the strategies that take part in a round, in declared order."""
         return tuple(strategy for strategy in self.strategies if strategy.asked(round))
+
+    def price(self, round: int) -> int:
+        """Return the calls that the strategies of a round take at most, without any retry."""
+        return sum(strategy.worst.calls for strategy in self.asked(round))

@@ -220,11 +220,22 @@ def _examined(
 def _one_round_fits(written: Written) -> list[Problem]:
     strategies, budget = written.data.get("strategies"), written.data.get("budget")
     calls = budget.get("calls") if isinstance(budget, dict) else None
-    if not isinstance(strategies, list) or type(calls) is not int or not 1 <= calls < len(strategies):
+    if not isinstance(strategies, list) or type(calls) is not int:
+        return []
+    needed = sum(_calls_at_most(strategy) for strategy in strategies)
+    if not 1 <= calls < needed:
         return []
     keys = ("budget", "calls")
-    what = f"{calls} calls are less than one round, which takes {len(strategies)}: one a strategy"
-    return [Problem(keys, written.refusal(keys, what, f"allow {len(strategies)} or more"))]
+    each = "one a strategy" if needed == len(strategies) else "what each strategy takes at_most"
+    what = f"{calls} calls are less than one round, which takes {needed}: {each}"
+    return [Problem(keys, written.refusal(keys, what, f"allow {needed} or more"))]
+
+
+def _calls_at_most(strategy: Any) -> int:
+    """Return the calls that a strategy, as it is written, declares for one look; 1 where it says nothing sensible."""
+    at_most = strategy.get("at_most") if isinstance(strategy, dict) else None
+    calls = at_most.get("calls") if isinstance(at_most, dict) else None
+    return calls if type(calls) is int and calls > 0 else 1
 
 
 def _with_texts(written: Written) -> tuple[dict[str, Any], list[Problem]]:

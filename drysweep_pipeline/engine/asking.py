@@ -8,6 +8,7 @@ from typing import Self
 import pyarrow as pa
 
 from drysweep_pipeline import candidates
+from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.campaign import Campaign
@@ -37,8 +38,8 @@ class Asking:
     ) -> None:
         self._copy.__exit__(kind, error, trace)
 
-    def search(self, strategy: Strategy, look: Look) -> Found:
-        """Have a strategy look once. Raises ``FinderError`` where it did not run to its end."""
+    def search(self, strategy: Strategy, look: Look, meter: Meter) -> Found:
+        """Have a strategy look once, on what was set aside. Raises ``FinderError`` where it did not run to its end."""
         sweep = self._campaign.declaration.sweep
         request = Request(
             strategy,
@@ -51,6 +52,7 @@ class Asking:
             self._campaign.declaration.base,
             self._copy,
             self.children,
+            meter,
         )
         return FINDERS[strategy.kind](request)
 

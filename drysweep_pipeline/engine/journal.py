@@ -100,7 +100,7 @@ def standing_before(campaign: Campaign, round: int) -> Standing:
 
 
 def _folded(campaign: Campaign, until: int | None) -> Standing:
-    now = Standing(campaign.ceilings, price=len(campaign.declaration.sweep.asked(1)))
+    now = Standing(campaign.ceilings, price=campaign.declaration.sweep.price(1))
     answers = answers_of(campaign)
     while True:
         for said in answers.get(now.rounds, []):

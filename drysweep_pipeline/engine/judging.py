@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from drysweep_pipeline import landing
+from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.candidates import COLUMNS
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import read_json, write_json, write_whole
@@ -184,12 +185,25 @@ def _asked(
     Returns those findings, the ceiling that tripped, and why the judge failed.
     """
     question = _question(campaign, round, findings, votes)
-    budget = budget_of(campaign, round)
-    reservation, calls = budget.reserve_up_to(len(findings) * question.panel, "judge", question.panel)
-    question = replace(question, findings=findings[: calls // question.panel])
-    failed = _hear(question, votes) if question.findings else None
-    budget.settle(reservation, Usage(calls=question.size))
+    budget, judge = budget_of(campaign, round), question.judge
+    assert isinstance(judge, PanelJudge), "who has no judge asks nobody"
+    reservation, granted = budget.reserve_up_to(len(findings), judge.worst.times(judge.panel), "judge")
+    meter = Meter(budget, judge.worst, "judge", reservation, granted * judge.panel)
+    question = replace(question, findings=findings[:granted], meter=meter)
+    used, failed = Usage(), None
+    if question.findings:
+        used = judge.worst.times(question.size)
+        heard, failed = _hear(question, votes)
+        used = _used(judge, question, heard)
+    meter.settle(used)
     return question.findings, budget.tripped, failed
+
+
+def _used(judge: PanelJudge, question: Question, heard: Sequence[Ruling]) -> Usage:
+    """Return what asking used: of those who were not heard, and of those of whom nobody knows, the most it may be."""
+    said = {(ruling.fp, ruling.member): ruling.usage for ruling in heard}
+    known = [usage for usage in said.values() if usage is not None]
+    return sum(known, Usage()) + judge.worst.times(question.size - len(known))
 
 
 def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]], votes: Votes) -> Question:
@@ -209,17 +223,19 @@ def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, An
     )
 
 
-def _hear(question: Question, votes: Votes) -> str | None:
-    """Ask the judge, keep what it says as it says it, and return why it could not judge on; None where it could."""
+def _hear(question: Question, votes: Votes) -> tuple[list[Ruling], str | None]:
+    """Ask the judge and keep what it says as it says it; return that, and why it could not judge on, if so."""
+    heard: list[Ruling] = []
     try:
         with closing(JUDGES[question.judge.kind](question)) as rulings:
             for ruling in rulings:
                 votes.keep(ruling)
+                heard.append(ruling)
     except FinderError as error:
-        return str(error)
+        return heard, str(error)
     except Exception as error:  # a judge's own bug is no verdict, and no reason to lose the round
-        return repr(error)
-    return None
+        return heard, repr(error)
+    return heard, None
 
 
 def _judged(declared: PanelJudge, finding: Mapping[str, Any], votes: Votes, failed: str | None) -> "_Judged":
@@ -227,7 +243,8 @@ def _judged(declared: PanelJudge, finding: Mapping[str, Any], votes: Votes, fail
     fp, why = finding["fp"], failed or "the judge gave no answer"
     said = [votes.of(fp, m) or Ruling(fp, Verdict.UNDECIDED, why, m, answered=False) for m in _members(declared)]
     told = panel.as_json(said) if declared.panel > 1 else None
-    return _Judged(panel.decided(fp, said, declared.needed), declared.panel, told)
+    calls = sum(1 if each.usage is None else each.usage.calls for each in said)
+    return _Judged(panel.decided(fp, said, declared.needed), calls, told)
 
 
 def _members(declared: PanelJudge) -> range:

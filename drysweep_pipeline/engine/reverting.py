@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from drysweep_pipeline import landing
-from drysweep_pipeline.budget import Budget
+from drysweep_pipeline.budget import Budget, Meter
 from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, Strategy
 from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
@@ -76,23 +76,25 @@ class Bench:
         Raises ``Refused`` at a ceiling, ``MaterialError`` where the fix cannot be reverted, ``FinderError`` where the
         strategy did not run to its end.
         """
-        reservation = budget.reserve(1, f"revert test {strategy.name}")
+        purpose = f"revert test {strategy.name}"
+        reservation = budget.reserve(strategy.worst, purpose)
         if reservation is None:
             raise Refused(f"ceiling: {budget.tripped}")
-        usage = Usage()
+        meter = Meter(budget, strategy.worst, purpose, reservation)
+        usage: Usage | None = Usage()
         try:
             if not repeatable(strategy):
                 raise FinderError(f"{strategy.name} is not declared deterministic, so what it misses says nothing")
             reverted = self._reverted(fix)
-            usage = Usage(calls=1)
+            usage = None
             with Asking(self.campaign, self.round, reverted) as asking, asking.children:
-                found = asking.search(strategy, look)
+                found = asking.search(strategy, look, meter)
             usage = found.usage
             if found.failure is not None:
                 raise found.failure
             taken = land(found, strategy, self.campaign.declaration.sweep.fingerprint.fields, path)
         finally:
-            budget.settle(reservation, usage)
+            meter.settle(meter.reserved if usage is None else usage)
         if taken.refused:
             raise FinderError(f"{taken.refused} rows refused, the first for {taken.first_refused[0].reason}")
         return Reverted(reverted.digest, landing.landed(path, taken))

@@ -20,7 +20,7 @@ from drysweep_pipeline.landing import Manifest
 from drysweep_pipeline.ledger import Ledger, intake, lives, open_ledger
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.lifecycle import SETTLED
-from drysweep_pipeline.values import Event, Rule, Severity
+from drysweep_pipeline.values import Event, Rule, Severity, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ def settle(campaign: Campaign, round: int) -> BudgetReport:
     spent = before.spent.plus(budget.used)
     ceilings = before.ceilings
     tripped = _tripped(campaign, _manifest(campaign, round))
-    return BudgetReport(budget.used.calls, budget.lost, spent.calls, ceilings.calls, round, ceilings.rounds, tripped)
+    used, lost = budget.used.calls, budget.lost.calls
+    return BudgetReport(used, lost, spent.calls, ceilings.calls, round, ceilings.rounds, tripped)
 
 
 def decide(campaign: Campaign, round: int) -> Standing:
@@ -180,7 +181,7 @@ def _result(
         reopened=row.reopened,
         blocking=blocking,
         spent=before.spent.plus(budget.used, seconds),
-        price=len(manifest.asked),
+        price=sum(strategy.worst.calls for strategy in sweep.strategies if strategy.name in manifest.asked),
         churn=tested.churn,
         suspected=tested.suspected,
         tripped=_tripped(campaign, manifest),
@@ -225,8 +226,19 @@ def _spoilt_since(ledger: Ledger, campaign: Campaign, result: RoundResult) -> li
 
 
 def _lost(campaign: Campaign, round: int) -> list[Event]:
-    lost = budget_of(campaign, round).lost
-    return [Event("calls_lost", round, reason=f"{lost} calls were under way when a process died")] if lost else []
+    budget = budget_of(campaign, round)
+    if not budget.lost_for:
+        return []
+    told = f"{_spelled(budget.lost)} were under way when a process died, and count as spent: "
+    return [Event("calls_lost", round, reason=told + ", ".join(budget.lost_for))]
+
+
+def _spelled(usage: Usage) -> str:
+    """Return what was used in words, without what is nothing."""
+    parts = [f"{usage.calls} calls"]
+    parts += [f"{usage.tokens} tokens"] if usage.tokens else []
+    parts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
+    return ", ".join(parts)
 
 
 def _blocking(ledger: Ledger, campaign: Campaign, files: list[Path]) -> int:

@@ -94,7 +94,7 @@ def _check(declaration: Declaration, overrides: Overrides) -> None:
         raise DeclarationError(f"convergence.k must be 2 or more, got {overrides.k}", file=file, key="convergence.k")
     if overrides.rounds is not None and overrides.rounds < 1:
         raise DeclarationError("a campaign needs at least one round", file=file, key="budget.rounds")
-    if overrides.calls is not None and overrides.calls < len(declaration.sweep.asked(1)):
+    if overrides.calls is not None and overrides.calls < declaration.sweep.price(1):
         raise DeclarationError("the ceiling on calls is below one round", file=file, key="budget.calls")
 
 

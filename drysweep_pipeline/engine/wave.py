@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from drysweep_pipeline import candidates, landing, sandbox
-from drysweep_pipeline.budget import Budget
+from drysweep_pipeline.budget import Budget, Meter
 from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
@@ -33,6 +33,8 @@ from drysweep_pipeline.variation import Look, look
 PLAN = "plan.json"
 CALLS = "calls.jsonl"
 ATTEMPTS = 2
+# What a second attempt cannot mend: more output than the caps allow, more calls than the ceilings do.
+_IN_VAIN = frozenset({"truncated", "ceiling"})
 _PARALLEL = 16
 
 
@@ -164,25 +166,27 @@ class _Search:
         self.unreadable = dict(self.snapshot.unreadable()) if self.snapshot else {}
         self.files_of_no_text = _of_no_text(self.snapshot, self.strategies.values())
 
-    def first_call(self, entry: Look) -> int | None:
+    def first_call(self, entry: Look) -> Meter | None:
         """Reserve the first call of a strategy; None where a ceiling forbids it, or where it will not be made."""
         if self._needs_unreadable(self.strategies[entry.strategy], entry) is not None:
             return None
         return self._reserve(entry, 1)
 
-    def run(self, entry: Look, first: int | None) -> StrategyRun:
+    def run(self, entry: Look, first: Meter | None) -> StrategyRun:
         """Look once, on the reservation given, and once more where that can help; return what became of it."""
         strategy = self.strategies[entry.strategy]
         attempts: list[Attempt] = []
         partly: list[pa.Table] = []
         done = self._needs_unreadable(strategy, entry)
         while done is None:
-            reservation = self._reserve(entry, len(attempts) + 1) if attempts else first
-            done = self._attempt(strategy, entry, attempts, partly, reservation)
+            meter = self._reserve(entry, len(attempts) + 1) if attempts else first
+            done = self._attempt(strategy, entry, attempts, partly, meter)
         return done
 
-    def _reserve(self, entry: Look, attempt: int) -> int | None:
-        return self.budget.reserve(1, f"{entry.strategy} attempt {attempt}")
+    def _reserve(self, entry: Look, attempt: int) -> Meter | None:
+        worst, purpose = self.strategies[entry.strategy].worst, f"{entry.strategy} attempt {attempt}"
+        reservation = self.budget.reserve(worst, purpose)
+        return None if reservation is None else Meter(self.budget, worst, purpose, reservation)
 
     def _needs_unreadable(self, strategy: Strategy, entry: Look) -> StrategyRun | None:
         unread = {file: f"unreadable: {why}" for file, why in self.unreadable.items()}
@@ -200,21 +204,21 @@ class _Search:
         entry: Look,
         attempts: list[Attempt],
         partly: list[pa.Table],
-        reservation: int | None,
+        meter: Meter | None,
     ) -> StrategyRun | None:
-        """Make one attempt on a reservation; return the end of it, or None where another one may help.
+        """Make one attempt on what was set aside; return the end of it, or None where another one may help.
 
         ``partly`` is what attempts that failed had reported validly before they did.
         """
         number = len(attempts) + 1
         path = self.campaign.folder(self.planned.round) / f"{strategy.name}.a{number}.parquet"
-        if reservation is None:
+        if meter is None:
             reason = f"ceiling: {self.budget.tripped}" + (f", after {attempts[-1].reason}" if attempts else "")
             return self._not_run(strategy, entry, attempts, partly, path, reason)
         began = time.monotonic()
-        usage = Usage(calls=1)
+        usage: Usage | None = None
         try:
-            found = self.asking.search(strategy, entry)
+            found = self.asking.search(strategy, entry, meter)
             usage = found.usage
             if found.failure is None:
                 taken = land(found, strategy, self.fields, path, partly)
@@ -226,12 +230,13 @@ class _Search:
         except Exception as error:  # a finder's own bug is that finder's failure, never the round's
             failure = FinderError(repr(error))
         finally:
-            self.budget.settle(reservation, usage)
+            usage = meter.reserved if usage is None else usage
+            meter.settle(usage)
         seconds = time.monotonic() - began
         if failure is None:
             return self._ended(strategy, entry, attempts, taken, path, seconds, usage)
         attempts.append(Attempt(number, failure.status, str(failure), seconds, usage))
-        if isinstance(failure, RowsRefused) or failure.status == "truncated" or number >= ATTEMPTS:
+        if isinstance(failure, RowsRefused) or failure.status in _IN_VAIN or number >= ATTEMPTS:
             return self._not_run(strategy, entry, attempts, partly, path, str(failure))
         return None
 

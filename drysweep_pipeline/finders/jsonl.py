@@ -96,7 +96,7 @@ def end_of(said: Mapping[str, Any]) -> End:
         raise FinderError(f"{shown(said)} is no mark of the end", help=_HELP)
     if not _is_number(said.get("count"), int) or said["count"] < 0:
         raise FinderError(f"the mark of the end counts {shown(said.get('count'))}", help=_HELP)
-    return End(said["count"], _usage(said.get("usage", {})))
+    return End(said["count"], usage_of(said.get("usage", {})))
 
 
 def value(text: str) -> Any:
@@ -184,7 +184,8 @@ def _is_number(said: Any, kind: type | tuple[type, ...]) -> bool:
     return isinstance(said, kind) and not isinstance(said, bool)
 
 
-def _usage(said: Any) -> Usage:
+def usage_of(said: Any) -> Usage:
+    """Return what somebody says was used: ``calls``, ``tokens`` and ``cost_usd``. Raises ``FinderError``."""
     if not isinstance(said, dict) or set(said) - set(_MOST):
         raise FinderError(f"the usage {shown(said)} is not one", help=f"it has {', '.join(_MOST)}")
     for name, number in said.items():

@@ -7,7 +7,7 @@ from typing import Any
 from drysweep_pipeline import candidates
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders.jsonl import Lines, Row
-from drysweep_pipeline.finders.request import ONE_CALL, Found, Request
+from drysweep_pipeline.finders.request import Found, Request
 
 
 def taken(rows: Iterable[Row], fields: tuple[str, ...]) -> Found:
@@ -22,8 +22,7 @@ def taken(rows: Iterable[Row], fields: tuple[str, ...]) -> Found:
 
     prepared = candidates.prepare(kept(), fields)
     end = rows.end if isinstance(rows, Lines) else None
-    usage = end.usage if end is not None else ONE_CALL
-    return Found(prepared=prepared, usage=usage, failure=failures[0] if failures else None)
+    return Found(prepared=prepared, usage=end.usage if end else None, failure=failures[0] if failures else None)
 
 
 def variables(request: Request) -> dict[str, str]:

@@ -5,6 +5,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import jsonl
 from drysweep_pipeline.finders.jsonl import End, Lines, truncated
 from drysweep_pipeline.finders.printed import taken, variables
-from drysweep_pipeline.finders.request import ONE_CALL, Found, Request
+from drysweep_pipeline.finders.request import Found, Request
 from drysweep_pipeline.material.snapshot import DATABASE
 from drysweep_pipeline.programs import search_path
+from drysweep_pipeline.values import ONE_CALL
 from drysweep_pipeline.worker import PATH as WORKER
 
 _TABLE = "findings.arrow"
@@ -38,7 +40,8 @@ def search(request: Request) -> Found:
         given = json.dumps(_begin(request, strategy, tables, scratch)).encode() + b"\n"
         with request.children.started(program) as child:
             printed = lines(child, given, strategy.timeout_s)
-            found = taken(Lines(printed, strategy.max_rows, marks=marks.read), request.fields)
+            # A function has no way to tell what it used: that counts as what it declares at most.
+            found = replace(taken(Lines(printed, strategy.max_rows, marks=marks.read), request.fields), usage=None)
         if found.failure is None and marks.table:
             found = Found(table=_table(scratch / _TABLE, strategy.max_rows, program.max_bytes))
     request.copy.check(tables)

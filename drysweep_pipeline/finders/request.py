@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from drysweep_pipeline.budget import Meter, free_meter
 from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.errors import FinderError
@@ -20,7 +21,8 @@ class Request:
     """One look at the material: the declared strategy, the snapshot's database (if any) and the angle.
 
     ``fields`` names the fingerprint fields, in order. ``base`` is the folder of the declaring file, ``copy`` the
-    snapshot's files for whoever reads files, ``children`` where a finder starts its child processes.
+    snapshot's files for whoever reads files, ``children`` where a finder starts its child processes. ``meter`` is asked
+    before each call beyond the first.
     """
 
     strategy: Strategy
@@ -33,22 +35,21 @@ class Request:
     base: Path = Path()
     copy: Copy = field(default_factory=lambda: Copy(None))
     children: Children = field(default_factory=Children)
-
-
-ONE_CALL = Usage(calls=1)
+    meter: Meter = field(default_factory=free_meter)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a finder reported: rows as dictionaries, as ``candidates.prepare`` makes them, or an Arrow table.
 
-    ``failure`` says why that is not all, where it is not: what was validly reported is kept all the same.
+    ``usage`` is what all its calls used, None where nobody knows: then it counts as what was set aside. ``failure``
+    says why that is not all, where it is not: what was validly reported is kept all the same.
     """
 
     rows: Sequence[Mapping[str, Any]] | None = None
     table: pa.Table | None = None
     prepared: pa.Table | None = None
-    usage: Usage = ONE_CALL
+    usage: Usage | None = None
     failure: FinderError | None = None
 
 

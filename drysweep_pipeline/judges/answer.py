@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.finders.jsonl import usage_of
 from drysweep_pipeline.judges.question import Call, Ruling, no_answer
 from drysweep_pipeline.values import Verdict
 
@@ -33,8 +35,13 @@ def ruling(said: Any, call: Call) -> Ruling:
         return no_answer(call, f"the judge said {what!r}; a verdict is confirmed, rejected or undecided")
     if said.get("fp", str(call.fp)) != str(call.fp):
         return no_answer(call, f"the judge answered for another finding, {text(said['fp'], 60)!r}")
+    try:
+        usage = usage_of(said["usage"]) if "usage" in said else None
+    except FinderError as error:
+        return no_answer(call, f"the judge: {error}")
     reason = said.get("reason")
-    return Ruling(call.fp, Verdict(verdict), None if reason is None else text(reason), call.member)
+    told = None if reason is None else text(reason)
+    return Ruling(call.fp, Verdict(verdict), told, call.member, usage=usage)
 
 
 def text(value: Any, most: int = REASON_CHARACTERS) -> str:

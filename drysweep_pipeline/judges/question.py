@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from drysweep_pipeline.budget import Meter, free_meter
 from drysweep_pipeline.candidates import COLUMNS
 from drysweep_pipeline.declaration.model import AnyJudge, NoJudge
-from drysweep_pipeline.values import Verdict
+from drysweep_pipeline.values import Usage, Verdict
 from drysweep_pipeline.variation import seed_of
 
 
@@ -34,7 +35,8 @@ class Question:
     """The findings to judge, as landed rows in order of judging, and what the judge may look at.
 
     Each finding has the columns of a landed candidate; ``fields`` names the fingerprint fields, in order. ``base`` is
-    the folder of the declaring file, ``answered`` the (finding, member) that gave an answer before a crash.
+    the folder of the declaring file, ``answered`` the (finding, member) that gave an answer before a crash. ``meter``
+    is asked before a call is made once more.
     """
 
     judge: AnyJudge
@@ -46,6 +48,7 @@ class Question:
     campaign: str = ""
     base: Path = Path()
     answered: frozenset[tuple[UUID, int]] = frozenset()
+    meter: Meter = field(default_factory=free_meter)
 
     @property
     def panel(self) -> int:
@@ -83,18 +86,22 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the judge, or one member of its panel, said of one finding; ``answered`` is false where it said nothing."""
+    """What the judge, or one member of its panel, said of one finding; ``answered`` is false where it said nothing.
+
+    ``usage`` is what that took, None where nobody knows: then it counts as what was set aside.
+    """
 
     fp: UUID
     verdict: Verdict
     reason: str | None = None
     member: int = 1
     answered: bool = True
+    usage: Usage | None = None
 
 
-def no_answer(call: Call, why: str) -> Ruling:
+def no_answer(call: Call, why: str, usage: Usage | None = None) -> Ruling:
     """Return what no answer is: undecided."""
-    return Ruling(call.fp, Verdict.UNDECIDED, why, call.member, answered=False)
+    return Ruling(call.fp, Verdict.UNDECIDED, why, call.member, answered=False, usage=usage)
 
 
 Judge: TypeAlias = Callable[[Question], Generator[Ruling, None, None]]

@@ -20,7 +20,7 @@ from drysweep_pipeline.lifecycle import Deed, blocks, event_of, expired, moved
 from drysweep_pipeline.replay import answer, scripted
 from drysweep_pipeline.replay.answer import Told
 from drysweep_pipeline.replay.scenario import Action, RevertResolves, Scenario, ScriptedCampaign, ScriptedRound
-from drysweep_pipeline.values import Event, Place, Rule, Severity, State, Usage, Verdict, status
+from drysweep_pipeline.values import ONE_CALL, Event, Place, Rule, Severity, State, Verdict, status
 
 
 @dataclass(slots=True)
@@ -191,10 +191,10 @@ class _Campaign:
     def _judge(self, wave: _Wave, verdicts: dict[str, Verdict], budget: Budget) -> None:
         """Judge by severity, then fingerprint, as far as the calls go; what is left is undecided (R8)."""
         for _, found in sorted(self._pending(wave), key=lambda pair: (pair[1].severity.rank, pair[0])):
-            reservation = budget.reserve(1, "judge")
+            reservation = budget.reserve(ONE_CALL, "judge")
             found.verdict = Verdict.UNDECIDED
             if reservation is not None:
-                budget.settle(reservation, Usage(calls=1))
+                budget.settle(reservation, ONE_CALL)
                 found.verdict = verdicts.get(found.label, Verdict.CONFIRMED)
 
     def _pending(self, wave: _Wave) -> Iterable[tuple[UUID, _Finding]]:
@@ -265,11 +265,11 @@ def _searched(scripted_round: ScriptedRound, fields: tuple[str, ...], budget: Bu
     not_run: dict[str, str] = {}
     raised: dict[UUID, list[_Sighted]] = {}
     for name, entry in sorted(scripted_round.finders.items()):
-        reservation = budget.reserve(1, name)
+        reservation = budget.reserve(ONE_CALL, name)
         if reservation is None:
             not_run[name] = f"ceiling: {budget.tripped}"
             continue
-        budget.settle(reservation, Usage(calls=1))
+        budget.settle(reservation, ONE_CALL)
         if isinstance(entry, str) or any(set(row) & set(NOT_FROM_A_FINDER) for row in entry):
             not_run[name] = "scripted: not_run"
             continue

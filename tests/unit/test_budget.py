@@ -2,16 +2,27 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
-from drysweep_pipeline.budget import Budget, Ceilings, Spent, tripped_by
-from drysweep_pipeline.errors import IntegrityError
-from drysweep_pipeline.values import Usage
+from drysweep_pipeline.budget import Budget, Ceilings, Meter, Spent, tripped_by
+from drysweep_pipeline.errors import FinderError, IntegrityError
+from drysweep_pipeline.values import ONE_CALL, Usage
 
 TEN = Ceilings(rounds=5, calls=10)
+DOLLAR = Ceilings(rounds=5, calls=100, cost_usd=1.0)
+
+
+def calls(number: int) -> Usage:
+    return Usage(calls=number)
+
+
+def metered(budget: Budget, worst: Usage = ONE_CALL) -> Meter | None:
+    reservation = budget.reserve(worst, "model attempt 1")
+    return None if reservation is None else Meter(budget, worst, "model attempt 1", reservation)
 
 
 @pytest.mark.parametrize("times", range(5))
@@ -20,7 +31,7 @@ def test_forty_threads_make_ten_calls_under_a_ceiling_of_ten(times: int, tmp_pat
 
     def call(number: int) -> bool:
         together.wait()
-        reservation = budget.reserve(1, f"call {number}")
+        reservation = budget.reserve(calls(1), f"call {number}")
         if reservation is not None:
             budget.settle(reservation, Usage(calls=1, tokens=3))
         return reservation is not None
@@ -34,31 +45,31 @@ def test_forty_threads_make_ten_calls_under_a_ceiling_of_ten(times: int, tmp_pat
 
 def test_what_was_spent_before_counts_and_what_is_under_way_does_too() -> None:
     budget = Budget(TEN, Spent(calls=7))
-    first = budget.reserve(2, "a")
+    first = budget.reserve(calls(2), "a")
     assert first is not None
-    assert budget.reserve(2, "b") is None
-    assert budget.reserve(1, "c") is not None
+    assert budget.reserve(calls(2), "b") is None
+    assert budget.reserve(calls(1), "c") is not None
     assert budget.used.calls == 3
 
 
 def test_a_call_that_used_less_than_reserved_gives_the_rest_back_and_one_that_used_more_is_counted() -> None:
     budget = Budget(TEN, Spent())
-    reservation = budget.reserve(10, "a")
+    reservation = budget.reserve(calls(10), "a")
     assert reservation is not None
     budget.settle(reservation, Usage(calls=2))
-    second = budget.reserve(8, "b")
+    second = budget.reserve(calls(8), "b")
     assert second is not None
     budget.settle(second, Usage(calls=12))
     assert budget.used.calls == 14
-    assert budget.reserve(1, "c") is None
+    assert budget.reserve(calls(1), "c") is None
 
 
 def test_as_many_single_calls_are_granted_as_fit() -> None:
     budget = Budget(TEN, Spent(calls=6))
-    reservation, granted = budget.reserve_up_to(9, "judge")
+    reservation, granted = budget.reserve_up_to(9, ONE_CALL, "judge")
     assert (granted, budget.tripped) == (4, "calls")
     budget.settle(reservation, Usage(calls=granted))
-    assert budget.reserve_up_to(1, "judge")[1] == 0
+    assert budget.reserve_up_to(1, ONE_CALL, "judge")[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -69,37 +80,37 @@ def test_calls_that_only_make_sense_together_are_granted_together(
     spent: int, asked: int, unit: int, granted: int, tripped: str | None
 ) -> None:
     budget = Budget(TEN, Spent(calls=spent))
-    assert budget.reserve_up_to(asked, "judge", unit)[1] == granted
+    assert budget.reserve_up_to(asked // unit, calls(unit), "judge")[1] == granted // unit
     assert budget.used.calls == granted
     assert budget.tripped == tripped
 
 
 def test_nothing_trips_while_all_that_is_asked_for_fits() -> None:
     budget = Budget(TEN, Spent(calls=6))
-    assert budget.reserve_up_to(4, "judge")[1] == 4
-    assert budget.reserve_up_to(0, "judge")[1] == 0
+    assert budget.reserve_up_to(4, ONE_CALL, "judge")[1] == 4
+    assert budget.reserve_up_to(0, ONE_CALL, "judge")[1] == 0
     assert budget.tripped is None
 
 
 def test_a_round_that_no_ceiling_stops_grants_everything() -> None:
     budget = Budget(None, Spent(calls=10**9))
-    assert budget.reserve_up_to(500, "judge")[1] == 500
-    assert budget.reserve(10**12, "a") is not None
+    assert budget.reserve_up_to(500, ONE_CALL, "judge")[1] == 500
+    assert budget.reserve(calls(10**12), "a") is not None
     assert budget.tripped is None
 
 
 def test_the_first_ceiling_that_tripped_is_the_one_that_is_named() -> None:
     budget = Budget(Ceilings(5, calls=2, tokens=4), Spent())
-    reservation = budget.reserve(2, "a")
-    assert budget.reserve(1, "b") is None
+    reservation = budget.reserve(calls(2), "a")
+    assert budget.reserve(calls(1), "b") is None
     assert reservation is not None
     budget.settle(reservation, Usage(calls=1, tokens=4))
-    assert budget.reserve(1, "c") is None
+    assert budget.reserve(calls(1), "c") is None
     assert budget.tripped == "calls"
 
 
 @pytest.mark.parametrize(
-    ("spent", "calls", "name"),
+    ("spent", "more", "name"),
     [
         (Spent(calls=9), 1, None),
         (Spent(calls=9), 2, "calls"),
@@ -110,8 +121,8 @@ def test_the_first_ceiling_that_tripped_is_the_one_that_is_named() -> None:
         (Spent(calls=10, tokens=100, cost_usd=2.0), 1, "calls"),
     ],
 )
-def test_the_ceiling_that_more_calls_would_not_fit_under_is_named(spent: Spent, calls: int, name: str | None) -> None:
-    assert tripped_by(Ceilings(5, 10, 100, 1.5, 60.0), spent, calls) == name
+def test_the_ceiling_that_more_calls_would_not_fit_under_is_named(spent: Spent, more: int, name: str | None) -> None:
+    assert tripped_by(Ceilings(5, 10, 100, 1.5, 60.0), spent, calls(more)) == name
 
 
 def test_a_round_adds_its_usage_and_its_minutes_to_what_was_spent() -> None:
@@ -128,53 +139,53 @@ def test_ceilings_are_widened_one_by_one() -> None:
 def test_a_call_whose_process_died_counts_as_spent(tmp_path: Path) -> None:
     journal = tmp_path / "calls.jsonl"
     died = Budget(TEN, Spent(), journal)
-    settled = died.reserve(2, "a")
+    settled = died.reserve(calls(2), "a")
     assert settled is not None
     died.settle(settled, Usage(calls=2, tokens=7, cost_usd=0.5))
-    died.reserve(3, "b")
+    died.reserve(calls(3), "b")
     after = Budget(TEN, Spent(), journal)
-    assert (after.used, after.lost) == (Usage(5, 7, 0.5), 3)
-    assert after.reserve(6, "c") is None
-    fits = after.reserve(5, "c")
+    assert (after.used, after.lost) == (Usage(5, 7, 0.5), calls(3))
+    assert after.reserve(calls(6), "c") is None
+    fits = after.reserve(calls(5), "c")
     assert fits is not None
     after.settle(fits, Usage(calls=5))
     again = Budget(TEN, Spent(), journal)
-    assert (again.used.calls, again.lost) == (10, 3)
+    assert (again.used.calls, again.lost.calls) == (10, 3)
 
 
 @pytest.mark.parametrize("torn", ['{"reserve": 1, "ca', '{"reserve": 1, "calls": 4, "for": "b"}', "{"])
 def test_a_torn_last_line_is_a_call_that_was_never_made(torn: str, tmp_path: Path) -> None:
     journal = tmp_path / "calls.jsonl"
     died = Budget(TEN, Spent(), journal)
-    reservation = died.reserve(1, "a")
+    reservation = died.reserve(calls(1), "a")
     assert reservation is not None
     died.settle(reservation, Usage(calls=1))
     whole = journal.read_text()
     journal.write_text(whole + torn)
     after = Budget(TEN, Spent(), journal)
-    assert (after.used.calls, after.lost) == (1, 0)
+    assert (after.used.calls, after.lost.calls) == (1, 0)
     assert journal.read_text() == whole
-    after.reserve(1, "b")
+    after.reserve(calls(1), "b")
     assert [json.loads(line) for line in journal.read_text().splitlines()][-1]["for"] == "b"
-    assert Budget(TEN, Spent(), journal).lost == 1
+    assert Budget(TEN, Spent(), journal).lost == ONE_CALL
 
 
 def test_a_settlement_that_was_cut_short_leaves_its_call_spent(tmp_path: Path) -> None:
     journal = tmp_path / "calls.jsonl"
     died = Budget(TEN, Spent(), journal)
-    reservation = died.reserve(4, "a")
+    reservation = died.reserve(calls(4), "a")
     assert reservation is not None
     died.settle(reservation, Usage(calls=4))
     journal.write_text(journal.read_text()[:-9])
     after = Budget(TEN, Spent(), journal)
-    assert (after.used.calls, after.lost) == (4, 4)
+    assert (after.used.calls, after.lost.calls) == (4, 4)
 
 
 def test_reservations_are_written_before_the_call_is_made(tmp_path: Path) -> None:
     journal = tmp_path / "calls.jsonl"
-    Budget(TEN, Spent(), journal).reserve(2, "rules attempt 1")
+    Budget(TEN, Spent(), journal).reserve(calls(2), "rules attempt 1")
     assert [json.loads(line) for line in journal.read_text().splitlines()] == [
-        {"reserve": 0, "calls": 2, "for": "rules attempt 1"}
+        {"reserve": 0, "calls": 2, "tokens": 0, "cost_usd": 0.0, "for": "rules attempt 1"}
     ]
 
 
@@ -195,8 +206,102 @@ def test_a_journal_that_cannot_be_read_is_refused_by_name(spoiled: str, tmp_path
 
 def test_settling_twice_or_what_was_never_reserved_is_a_bug_that_shows() -> None:
     budget = Budget(TEN, Spent())
-    reservation = budget.reserve(1, "a")
+    reservation = budget.reserve(calls(1), "a")
     assert reservation is not None
     budget.settle(reservation, Usage(calls=1))
     with pytest.raises(KeyError):
         budget.settle(reservation, Usage(calls=1))
+
+
+@pytest.mark.parametrize("price", [0.1, 0.3, 1 / 3, 0.07])
+def test_parallel_calls_never_cost_more_than_the_ceiling_at_their_worst(price: float, tmp_path: Path) -> None:
+    budget, together = Budget(DOLLAR, Spent(), tmp_path / "calls.jsonl"), Barrier(40)
+    worst = Usage(calls=1, tokens=1000, cost_usd=price)
+
+    def call(number: int) -> Usage | None:
+        together.wait()
+        meter = metered(budget, worst)
+        if meter is not None:
+            meter.settle(worst)
+        return None if meter is None else worst
+
+    with ThreadPoolExecutor(40) as pool:
+        made = [usage for usage in pool.map(call, range(40)) if usage]
+    assert len(made) == round(1 / price - 0.499_999)
+    assert budget.used.cost_usd <= 1.0 + 1e-9
+    assert budget.tripped == "cost_usd"
+
+
+def test_a_call_that_cost_less_than_its_worst_leaves_room_for_another() -> None:
+    budget = Budget(DOLLAR, Spent())
+    first = metered(budget, Usage(1, 10, 0.8))
+    assert first is not None
+    assert metered(budget, Usage(1, 10, 0.8)) is None
+    first.settle(Usage(1, 2, 0.1))
+    assert metered(budget, Usage(1, 10, 0.8)) is not None
+
+
+def test_what_costs_nothing_goes_on_while_others_have_set_aside_all_there_is_and_not_once_it_is_spent() -> None:
+    budget = Budget(DOLLAR, Spent())
+    dear = metered(budget, Usage(1, 0, 1.0))
+    assert dear is not None
+    assert budget.reserve(ONE_CALL, "sql attempt 1") is not None
+    dear.settle(Usage(1, 0, 1.0))
+    assert budget.reserve(ONE_CALL, "sql attempt 1") is None
+    assert budget.tripped == "cost_usd"
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_retries_are_calls_so_that_forty_who_all_retry_make_ten_in_all(times: int, tmp_path: Path) -> None:
+    budget, together = Budget(TEN, Spent(), tmp_path / "calls.jsonl"), Barrier(40)
+
+    def call(number: int) -> int:
+        together.wait()
+        meter = metered(budget)
+        if meter is None:
+            return 0
+        made = 1
+        with suppress(FinderError):
+            for _ in range(3):
+                meter.more()
+                made += 1
+        meter.settle(calls(made))
+        return made
+
+    with ThreadPoolExecutor(40) as pool:
+        assert sum(pool.map(call, range(40))) == 10
+    assert budget.used.calls == 10
+    assert Budget(TEN, Spent(), tmp_path / "calls.jsonl").used == budget.used
+
+
+def test_a_retry_that_a_ceiling_forbids_names_the_ceiling() -> None:
+    meter = metered(Budget(Ceilings(rounds=5, calls=1), Spent()))
+    assert meter is not None
+    with pytest.raises(FinderError, match="ceiling: calls") as refused:
+        meter.more()
+    assert refused.value.status == "ceiling"
+    assert meter.reserved == ONE_CALL
+
+
+def test_a_retry_whose_process_died_is_listed_beside_its_first_call(tmp_path: Path) -> None:
+    journal = tmp_path / "calls.jsonl"
+    died = metered(Budget(TEN, Spent(), journal), Usage(1, 50, 0.25))
+    assert died is not None
+    died.more()
+    after = Budget(TEN, Spent(), journal)
+    assert after.lost == after.used == Usage(2, 100, 0.5)
+    assert after.lost_for == ("model attempt 1", "model attempt 1, once more")
+
+
+def test_a_journal_of_before_tokens_were_set_aside_is_read_as_it_was_meant(tmp_path: Path) -> None:
+    journal = tmp_path / "calls.jsonl"
+    journal.write_text('{"reserve": 0, "calls": 2, "for": "a"}\n{"reserve": 1, "calls": 1, "for": "b"}\n')
+    assert Budget(TEN, Spent(), journal).lost == calls(3)
+
+
+def test_as_many_rulings_are_granted_as_the_scarcest_ceiling_allows() -> None:
+    scarce = Ceilings(5, calls=100, tokens=1000, cost_usd=1.0)
+    budget = Budget(scarce, Spent(tokens=100))
+    assert budget.reserve_up_to(50, Usage(3, 90, 0.01), "judge")[1] == 10
+    assert budget.tripped == "tokens"
+    assert budget.used == Usage(30, 900, pytest.approx(0.1))

@@ -49,6 +49,8 @@ def warned(folder: Path, strategy: str) -> list[str]:
         ("kind: command, argv: [x, '{angle.k}']", "argv[1]", "no angles are declared"),
         ("kind: command, argv: [x, '{angle.k}'], angles: [{k: 1}, {kk: 1}]", "argv[1]", "angles[1] has no key 'k'"),
         ("kind: command, argv: [x, '{angle}'], angles: [{k: 1}]", "argv[1]", "no placeholder"),
+        ("kind: command, argv: [x], at_most: {calls: 0}", "at_most.calls", "1 or more"),
+        ("kind: command, argv: [x], at_most: {tokens: -1}", "at_most.tokens", "0 or more"),
         ("kind: command, argv: [x], env: [A=B]", "env[0]", "not the name of an environment variable"),
         ("kind: command, argv: [x], env: [DRYSWEEP_HOME]", "env[0]", "not passed on"),
         ("kind: command, argv: [x], format: xml", "format", "xml"),
@@ -115,3 +117,20 @@ def test_nothing_in_a_child_is_free_of_chance_unless_its_author_says_so(
     assert (by_chance(mine), repeatable(mine), mine.proves_absence) == (chance, again, False)
     varies = "Nothing varies in the strategy 'mine'" not in " ".join(warned(tmp_path, strategy))
     assert varies is chance
+
+
+def test_a_program_that_does_not_say_what_it_may_cost_is_warned_of_where_cost_has_a_ceiling(tmp_path: Path) -> None:
+    path = declared(tmp_path, "kind: command, argv: [python3], deterministic: true, at_most: {tokens: 900}")
+    path.write_text(path.read_text().replace("calls: 100", "calls: 100, tokens: 500, cost_usd: 1.5"))
+    found = [warning for warning in warnings(read_declaration(path)) if "at_most" in warning or "may take" in warning]
+    assert found == [
+        "'mine' may take more of tokens than the ceiling of 500: it is not run.",
+        "'mine' does not say how much of cost_usd it takes at_most: what it reports counts afterwards, and side by "
+        "side with others it may pass the ceiling.",
+    ]
+
+
+def test_a_ceiling_below_one_round_at_its_worst_is_refused(tmp_path: Path) -> None:
+    [error] = errors(declared(tmp_path, "kind: command, argv: [x], at_most: {calls: 100}"))
+    assert (error.key, error.line) == ("budget.calls", 7)
+    assert "takes 101: what each strategy takes at_most" in str(error)
