@@ -8,6 +8,7 @@ ceiling means for the campaign is decided in ``convergence``.
 import json
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -114,12 +115,14 @@ class Budget:
                 self.tripped = self.tripped or self._over(worst.times(granted + 1))
             return self._take(worst.times(granted), purpose), granted
 
-    def settle(self, reservation: int, usage: Usage) -> None:
-        """Replace a reservation by what was really used."""
+    def settle(self, reservation: int, usage: Usage, others: Sequence[int] = ()) -> None:
+        """Replace a reservation, and ``others`` that were made beside it, by what was really used."""
+        # All at once, so that nobody meanwhile counts both what was used and what was set aside for it.
         with self._lock:
-            del self._open[reservation]
-            self._settled += usage
-            self._write({"settle": reservation, **asdict(usage)})
+            for each, used in ((reservation, usage), *((other, Usage()) for other in others)):
+                del self._open[each]
+                self._settled += used
+                self._write({"settle": each, **asdict(used)})
 
     def _over(self, worst: Usage) -> str | None:
         if self._ceilings is None:
@@ -220,11 +223,8 @@ class Meter:
 
     def settle(self, usage: Usage) -> None:
         """Replace all that was set aside by what was really used; nothing more may be asked for afterwards."""
-        # First the one that counts: what a crash leaves unsettled is counted in addition, never forgotten.
         first, *others = self._reservations
-        self._budget.settle(first, usage)
-        for reservation in others:
-            self._budget.settle(reservation, Usage())
+        self._budget.settle(first, usage, others)
 
 
 def free_meter() -> Meter:
