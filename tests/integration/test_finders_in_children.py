@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from typing import Any
 
 import psutil
 import pytest
-from ruamel.yaml import YAML
 
 from drysweep_pipeline.child import environment
 from drysweep_pipeline.engine import churn, deeds
@@ -643,30 +641,6 @@ def test_a_real_linter_is_a_strategy(tmp_path: Path) -> None:
     told = summary(home, "small", campaign.id)
     assert (told["outcome"], told["new"], told["repeats"]) == ("converged", [2, 1, 0, 0], 2)
     assert sorted(told["states"]) == ["a.py/F401", "a.py/F821", "b c.py/F401"]
-
-
-DOCS = Path(__file__).parents[2] / "docs" / "finders"
-_BLOCK = re.compile(r"^`(?P<file>[\w.]+)`[^\n]*:\n\n```\w+\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("page", "found"),
-    [("command.md", ["a.py/todo", "b.md/todo"]), ("python.md", ["a.py/long", "c.md/long"])],
-)
-def test_the_example_of_a_page_finds_what_it_says(tmp_path: Path, page: str, found: list[str]) -> None:
-    (tmp_path / "notes").mkdir()
-    for name, text in {"a.py": "# TODO x\n" * 100, "b.md": "TODO\n", "c.md": "x\n" * 1000}.items():
-        (tmp_path / "notes" / name).write_text(text)
-    blocks = {match["file"]: match["text"] for match in _BLOCK.finditer((DOCS / page).read_text(encoding="utf-8"))}
-    for name, text in blocks.items():
-        (tmp_path / name).write_text(text)
-    [name] = [name for name in blocks if name.endswith(".yaml")]
-    home = Home(tmp_path / "home")
-    campaign = run_to_its_end(begin(tmp_path / name, home))
-    sweep = YAML(typ="safe").load(blocks[name])["attributes"]["name"]
-    told = summary(home, sweep, campaign.id)
-    assert (told["outcome"], sorted(told["states"])) == ("converged", found)
-    assert told["events"] == []
 
 
 def test_a_child_is_given_no_variable_of_ours() -> None:
