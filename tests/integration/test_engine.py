@@ -12,7 +12,7 @@ import duckdb
 import psutil
 import pytest
 
-from drysweep_pipeline import landing
+from drysweep_pipeline import landing, sandbox
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import journal, people, rounds
 from drysweep_pipeline.engine.campaign import Overrides, campaigns, load
@@ -92,6 +92,22 @@ def test_a_finder_that_hangs_is_stopped_at_its_deadline_and_tried_once_more(tmp_
     told = facts(home, campaign.id)
     assert told["not_run"] == [{"round": 1, "strategy": "hangs", "reason": "timeout: still running after 0.3 s"}]
     assert told["calls"] == 3, "every attempt is a call"
+
+
+def test_a_finder_over_its_cap_on_rows_or_memory_is_not_run_and_nothing_of_it_is_cut_silently(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sandbox.LOCKED, "memory_limit", "64MB")
+    floods = "select 'a' || range as service, 'k' as failure_mode from range(11)"
+    hogs = "select md5(string_agg(range, ',' order by md5(range::text))) as service, 'k' as failure_mode from range(3000000)"
+    path = declare(tmp_path, {"labels": NO_OWNER, "floods": floods, "hogs": hogs}, floods={"max_rows": 10})
+    campaign = begin(path, home)
+    runs = {run.strategy: run for run in wave(campaign, 1)}
+    assert {name: run.status for name, run in runs.items()} == {"labels": "ok", "floods": "not_run", "hogs": "not_run"}
+    assert [each.status for each in runs["floods"].attempts] == ["truncated"], "asking again would bring the same"
+    assert runs["floods"].file is None
+    assert "more than 10 rows" in str(runs["floods"].reason)
+    assert "memory" in str(runs["hogs"].reason).lower()
 
 
 def test_valid_rows_beside_a_refused_one_are_kept(tmp_path: Path, home: Home) -> None:
