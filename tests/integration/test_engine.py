@@ -99,7 +99,8 @@ def test_a_finder_over_its_cap_on_rows_or_memory_is_not_run_and_nothing_of_it_is
 ) -> None:
     monkeypatch.setitem(sandbox.LOCKED, "memory_limit", "64MB")
     floods = "select 'a' || range as service, 'k' as failure_mode from range(11)"
-    hogs = "select md5(string_agg(range, ',' order by md5(range::text))) as service, 'k' as failure_mode from range(3000000)"
+    sorted_list = "string_agg(range, ',' order by md5(range::text))"
+    hogs = f"select md5({sorted_list}) as service, 'k' as failure_mode from range(3000000)"
     path = declare(tmp_path, {"labels": NO_OWNER, "floods": floods, "hogs": hogs}, floods={"max_rows": 10})
     campaign = begin(path, home)
     runs = {run.strategy: run for run in wave(campaign, 1)}
