@@ -28,11 +28,13 @@ from drysweep_pipeline.declaration.model import (
     Scalar,
     ScriptedMaterial,
     Send,
+    Service,
     SqlJudge,
     SqlStrategy,
     Strategy,
     Sweep,
     names_in_argv,
+    query_of,
 )
 from drysweep_pipeline.declaration.reading import Declaration, read_declaration
 from drysweep_pipeline.declaration.refusals import Written, did_you_mean
@@ -130,11 +132,11 @@ def _varies(strategy: Strategy) -> bool:
     distinct = {tuple(sorted((name, repr(value)) for name, value in angle.items())) for angle in strategy.angles}
     if len(distinct) > 1:
         return True
+    query = query_of(strategy)
+    drawn = query is not None and bool(_names(query) & ALWAYS_BOUND)
     if isinstance(strategy, OutsideStrategy):
-        return not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
-    if not isinstance(strategy, SqlStrategy):
-        return True
-    return bool(_names(strategy.query) & ALWAYS_BOUND)
+        return drawn or not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
+    return drawn or not isinstance(strategy, SqlStrategy)
 
 
 def _unused(sweep: Sweep) -> Iterator[str]:
@@ -170,7 +172,7 @@ def _searching(sweep: Sweep, base: Path) -> Iterator[str]:
 
 
 def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
-    """Yield what a child process would lack: its program or module, and variables that it is to be given."""
+    """Yield what a child or a service would lack: a program or module, and variables that it is to be given."""
     if isinstance(who, CommandJudge | CommandStrategy):
         yield from _program(who.argv[0], name, base)
     if isinstance(who, PythonJudge | PythonStrategy) and not _is_found(who.call, base):
@@ -179,7 +181,9 @@ def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
             f"T{name[1:]} calls {who.call}: no such module is beside the sweep, in its project or installed. "
             f"Run here, {effect}."
         )
-    if isinstance(who, CommandJudge | PythonJudge | CommandStrategy | PythonStrategy):
+    if isinstance(who, Service) and who.ca_file is not None and not (base / who.ca_file).is_file():
+        yield f"T{name[1:]} trusts the authorities in {who.ca_file}, which is no file: nothing can be asked of it here."
+    if isinstance(who, CommandJudge | PythonJudge | CommandStrategy | PythonStrategy | Service):
         for variable in who.env:
             if variable not in os.environ:
                 yield f"T{name[1:]} is to be given the variable {variable}, which is not set here."

@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from drysweep_pipeline import addresses
 from drysweep_pipeline.programs import placeholders
 from drysweep_pipeline.values import ONE_CALL, SWEEP_NAME, Rule, Severity, Usage, Verdict
 
@@ -32,6 +33,7 @@ NOT_REPORTED = frozenset({"fingerprint", "verdict", "state", "strategy", "round"
 # Minute, hour, day of the month, month, day of the week; Dagster has the last word on the rest of the syntax.
 _CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 MOST_MEMBERS = 99
+MOST_RETRIES = 10
 # What a child is told by these names is told by drysweep, and where its files lie is none of a child's business.
 OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -220,6 +222,65 @@ class PythonStrategy(ChildStrategy):
     call: Call
 
 
+class Service(Part):
+    """Where a service is that answers over HTTP, what it is told in headers, and how often a call is tried again."""
+
+    allow_plain_http: StrictBool = False
+    url: str
+    headers: dict[str, str] = Field(default_factory=dict)
+    ca_file: Annotated[str, Field(min_length=1)] | None = None
+    retries: StrictInt = Field(default=2, ge=0, le=MOST_RETRIES)
+    at_most: AtMost = AtMost()
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_address(cls, url: str, info: ValidationInfo) -> str:
+        fault = addresses.fault_of_url(url, allow_plain_http=info.data.get("allow_plain_http", False))
+        if fault is not None:
+            raise not_allowed(*fault)
+        return url
+
+    @field_validator("headers")
+    @classmethod
+    def _can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+        repeated = _first_repeated([name.lower() for name in headers])
+        if repeated is not None:
+            name = list(headers)[repeated]
+            raise not_allowed(f"the header {name} is there twice", "case does not matter in the name of one", (name,))
+        for name, value in headers.items():
+            fault = addresses.fault_of_header(name, value)
+            if fault is not None:
+                raise not_allowed(*fault, at=(name,))
+        for variable in addresses.variables(headers):
+            _is_ours_to_pass_on(variable)
+        return headers
+
+    @property
+    def env(self) -> tuple[str, ...]:
+        """The variables that hold what is sent in headers."""
+        return addresses.variables(self.headers)
+
+    @property
+    def worst(self) -> Usage:
+        """What one call uses at most, as declared."""
+        return self.at_most.usage
+
+
+class HttpStrategy(Service, OutsideStrategy):
+    """A service that is sent the task, and rows of the snapshot where declared, and answers with findings."""
+
+    kind: Literal["http"]
+    send: Send | None = None
+
+
+def query_of(strategy: Strategy) -> Query | None:
+    """Return the SQL that a strategy searches with, or that says what is sent for it; None where there is none."""
+    if isinstance(strategy, SqlStrategy):
+        return strategy.query
+    send = getattr(strategy, "send", None)
+    return send.query if isinstance(send, Send) else None
+
+
 def names_in_argv(strategy: Strategy) -> list[str]:
     """Return the placeholders in the argv of a strategy; none where it has no argv."""
     return placeholders(strategy.argv) if isinstance(strategy, CommandStrategy) else []
@@ -236,7 +297,9 @@ class ScriptedStrategy(Strategy):
         return round <= len(self.rounds) and self.rounds[round - 1] is not None
 
 
-AnyStrategy = Annotated[SqlStrategy | CommandStrategy | PythonStrategy | ScriptedStrategy, Field(discriminator="kind")]
+AnyStrategy = Annotated[
+    SqlStrategy | CommandStrategy | PythonStrategy | HttpStrategy | ScriptedStrategy, Field(discriminator="kind")
+]
 
 
 class NoJudge(Part):
@@ -311,6 +374,13 @@ class PythonJudge(PanelJudge):
     env: tuple[EnvironmentName, ...] = ()
 
 
+class HttpJudge(Service, PanelJudge):
+    """A service that is sent one finding as JSON and answers with its verdict as JSON."""
+
+    kind: Literal["http"]
+    timeout_s: float = Field(default=120.0, gt=0)
+
+
 class ScriptedJudge(PanelJudge):
     """Verdicts written down in advance: for each round, from ``subject/kind`` to the verdict; else confirmed."""
 
@@ -318,7 +388,9 @@ class ScriptedJudge(PanelJudge):
     rounds: tuple[dict[str, Verdict], ...] = ()
 
 
-AnyJudge = Annotated[NoJudge | SqlJudge | CommandJudge | PythonJudge | ScriptedJudge, Field(discriminator="kind")]
+AnyJudge = Annotated[
+    NoJudge | SqlJudge | CommandJudge | PythonJudge | HttpJudge | ScriptedJudge, Field(discriminator="kind")
+]
 
 
 class Source(Part):

@@ -1,7 +1,7 @@
 """Whether a round looked along anything new, from the plans that were recorded before the rounds ran (R15)."""
 
 from drysweep_pipeline import sandbox
-from drysweep_pipeline.declaration.model import VARYING, OutsideStrategy, SqlStrategy, Strategy, names_in_argv
+from drysweep_pipeline.declaration.model import VARYING, OutsideStrategy, Strategy, names_in_argv, query_of
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import Plan, read_plan
 from drysweep_pipeline.errors import Refused
@@ -52,23 +52,28 @@ def repeatable(strategy: Strategy) -> bool:
 def by_chance(strategy: Strategy) -> bool:
     """Tell whether what a strategy finds may depend on its seed, on the number of the round, or on nothing known."""
     if isinstance(strategy, OutsideStrategy):
-        # Nobody can see what a program does with its seed, so it is as its author declares.
-        return not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
-    if not isinstance(strategy, SqlStrategy):
-        return False
-    try:
-        drawn = {"seed", "round"} & check_query(strategy.query.text)
-        # A limit says which rows, not by chance; what it leaves out is for those to mind who count on absence.
-        return bool(drawn or sandbox.unsteady(strategy.query.text) - {"limit"})
-    except Refused:
-        return False  # it was not run, and so left nothing to chance
+        # Nobody can see what a program or a service does with its seed, so it is as its author declares.
+        declared = not strategy.deterministic or bool(VARYING & set(names_in_argv(strategy)))
+        return declared or _draws(strategy)
+    return _draws(strategy)
 
 
 def cuts_off(strategy: Strategy) -> bool:
     """Tell whether a strategy may leave out what it sees, so that what it leaves out need not be gone."""
-    if not isinstance(strategy, SqlStrategy):
-        return False
+    query = query_of(strategy)
     try:
-        return "limit" in sandbox.unsteady(strategy.query.text)
+        return query is not None and "limit" in sandbox.unsteady(query.text)
     except Refused:
         return False
+
+
+def _draws(strategy: Strategy) -> bool:
+    """Tell whether the SQL of a strategy gives other rows with another seed, in another round, or by chance."""
+    query = query_of(strategy)
+    try:
+        # A limit says which rows, not by chance; what it leaves out is for those to mind who count on absence.
+        return query is not None and bool(
+            {"seed", "round"} & check_query(query.text) or sandbox.unsteady(query.text) - {"limit"}
+        )
+    except Refused:
+        return False  # it was not run, and so left nothing to chance

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from drysweep_pipeline.finders import command, python, scripted, sql
+from drysweep_pipeline.finders import command, http, python, scripted, sql
 from drysweep_pipeline.finders.request import Finder, Found, Request
 
 FINDERS: Mapping[str, Finder] = {
     "sql": sql.search,
     "command": command.search,
     "python": python.search,
+    "http": http.search,
     "scripted": scripted.search,
 }
 READ_FILES = ("command", "python")

@@ -8,6 +8,7 @@ from drysweep_pipeline import candidates
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders.jsonl import Lines, Row
 from drysweep_pipeline.finders.request import Found, Request
+from drysweep_pipeline.finders.whole import Whole
 
 
 def taken(rows: Iterable[Row], fields: tuple[str, ...]) -> Found:
@@ -21,7 +22,7 @@ def taken(rows: Iterable[Row], fields: tuple[str, ...]) -> Found:
             failures.append(error)
 
     prepared = candidates.prepare(kept(), fields)
-    end = rows.end if isinstance(rows, Lines) else None
+    end = rows.end if isinstance(rows, Lines | Whole) else None
     return Found(prepared=prepared, usage=end.usage if end else None, failure=failures[0] if failures else None)
 
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 
-from drysweep_pipeline.judges import command, python, scripted, sql
+from drysweep_pipeline.judges import command, http, python, scripted, sql
 from drysweep_pipeline.judges.question import Judge, Question, Ruling
 
 JUDGES: Mapping[str, Judge] = {
     "sql": sql.rule,
     "command": command.rule,
     "python": python.rule,
+    "http": http.rule,
     "scripted": scripted.rule,
 }
-PAID = ("command", "python")
+PAID = ("command", "python", "http")
 """The kinds of which each answer costs something, and is kept from the moment it is given."""
 
 __all__ = ["JUDGES", "PAID", "Judge", "Question", "Ruling"]

@@ -47,7 +47,7 @@ def _asked(judge: CommandJudge, question: Question, call: Call, material: Path, 
             known = environment(scratch, judge.env, variables(question, call))
             program = Program(_argv(judge, question, call, material), question.base, known, ANSWER_BYTES, ANSWER_BYTES)
             with children.started(program) as child:
-                printed = b"\n".join(lines(child, _given(question, call), judge.timeout_s))
+                printed = b"\n".join(lines(child, given(question, call), judge.timeout_s))
     except FinderError as error:
         return no_answer(call, str(error))
     return answer.read(printed, call)
@@ -64,7 +64,8 @@ def variables(question: Question, call: Call) -> dict[str, str]:
     }
 
 
-def _given(question: Question, call: Call) -> bytes:
+def given(question: Question, call: Call) -> bytes:
+    """Return what whoever is asked in a child or far away is told about a finding, as one line of JSON."""
     told = {
         "sweep": question.sweep,
         "campaign": question.campaign,

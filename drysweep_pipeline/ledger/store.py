@@ -7,10 +7,10 @@ from pathlib import Path
 
 import duckdb
 import filelock
-import stamina
 
 from drysweep_pipeline.errors import Busy, IntegrityError
 from drysweep_pipeline.ledger.schema import migrate
+from drysweep_pipeline.retrying import retry_context
 from drysweep_pipeline.sandbox import first_line
 
 # 1.5 and 2.0 both open files of this version; either may be installed.
@@ -67,7 +67,7 @@ def open_ledger(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
 def _connect(path: Path, wait_seconds: float) -> duckdb.DuckDBPyConnection:
     """Open the file, waiting for a foreign reader to let go. Raises ``Busy`` or ``IntegrityError``."""
     try:
-        for attempt in stamina.retry_context(
+        for attempt in retry_context(
             on=_held_elsewhere, attempts=None, timeout=wait_seconds, wait_initial=0.05, wait_max=2.0
         ):
             with attempt:

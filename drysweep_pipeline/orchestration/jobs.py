@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import dagster as dg
-import stamina
 
 from drysweep_pipeline.convergence import Answer, Standing
 from drysweep_pipeline.declaration import Declaration
@@ -22,6 +21,7 @@ from drysweep_pipeline.orchestration import checks
 from drysweep_pipeline.orchestration.partitions import REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
 from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.reports.beside import behind
+from drysweep_pipeline.retrying import retry_context
 
 # How long a campaign to be superseded may stay in the middle of deciding a round before it is left to end by itself.
 SUPERSEDE_SECONDS = 600.0
@@ -154,9 +154,7 @@ def _stop_when_possible(home: Home, state: State) -> None:
     """Stop a campaign between two steps of its rounds. Raises ``Busy`` where it never is between two."""
     earlier = load(home, state.sweep, state.campaign)
     said = Answer("stop", "schedule", "superseded")
-    for attempt in stamina.retry_context(
-        on=Busy, attempts=None, timeout=SUPERSEDE_SECONDS, wait_initial=0.5, wait_max=10.0
-    ):
+    for attempt in retry_context(on=Busy, attempts=None, timeout=SUPERSEDE_SECONDS, wait_initial=0.5, wait_max=10.0):
         with attempt:
             now = read_state(earlier.state_path)
             if now is not None and now.outcome in GOING_ON:
