@@ -5,6 +5,8 @@ All of it beside the declaration first. Nothing here is run or imported.
 
 import os
 import re
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,10 +14,17 @@ _PLACEHOLDER = re.compile(r"{(\w+(?:\.[^{}]+)?)}")
 
 
 def found(argv0: str, base: Path) -> str:
-    """Return the program that the first word of argv means: a file beside the declaration, else one on the PATH."""
+    """Return the program that the first word of argv means.
+
+    It is a file beside the declaration, else one on the PATH, else one that is installed with drysweep.
+    """
     beside = base / argv0
     # A path is never looked for where the child happens to start.
-    return str(beside.absolute()) if beside.is_file() or os.sep in argv0 else argv0
+    if beside.is_file() or os.sep in argv0:
+        return str(beside.absolute())
+    # What lies in a virtual environment is on the PATH only where somebody has activated it.
+    installed = Path(sys.executable).parent / argv0
+    return str(installed) if shutil.which(argv0) is None and installed.is_file() else argv0
 
 
 def words(argv: Sequence[str], base: Path) -> tuple[str, ...]:
