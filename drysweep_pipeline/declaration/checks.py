@@ -33,6 +33,7 @@ from drysweep_pipeline.declaration.model import (
     SqlStrategy,
     Strategy,
     Sweep,
+    TablesMaterial,
     names_in_argv,
     query_of,
 )
@@ -86,8 +87,8 @@ def _misfits(written: Written, sweep: Sweep) -> Iterator[DeclarationError]:
     from drysweep_pipeline.judges.sql import table_of_findings
     from drysweep_pipeline.material.schema import REGISTRY_TABLES, TABLES
 
-    if isinstance(sweep.material, ScriptedMaterial):
-        return
+    if isinstance(sweep.material, ScriptedMaterial | TablesMaterial):
+        return  # what columns there are is known once the material is read
     tables = {**TABLES, **(REGISTRY_TABLES if isinstance(sweep.material, RegistryMaterial) else {})}
     with binding.empty({**tables, "findings": table_of_findings(sweep.fingerprint.fields)}) as connection:
         for keys, strategy, query, needed in _queries(sweep):

@@ -42,6 +42,11 @@ _CALL = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 ARGV_NAMES = ("material", "round", "campaign", "seed")
 # Those of them that differ between rounds, or between campaigns.
 VARYING = frozenset({"round", "campaign", "seed"})
+# What every snapshot has of its own, and what a judge's query reads beside it.
+TAKEN_TABLES = ("files", "settings", "unreadable", "findings")
+ColumnType = Literal[
+    "BIGINT", "DOUBLE", "BOOLEAN", "VARCHAR", "DATE", "TIMESTAMPTZ", "BIGINT[]", "DOUBLE[]", "VARCHAR[]"
+]
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
 
 
@@ -435,6 +440,48 @@ class FilesMaterial(Part):
     allow_empty: StrictBool = False
 
 
+def _lies_below(file: str) -> str:
+    if file.startswith("/") or ".." in file.split("/") or "\0" in file:
+        raise not_allowed(f"{file!r} lies outside the material", "name a file below path")
+    return file
+
+
+FileBelow = Annotated[str, AfterValidator(_lies_below)]
+
+
+class TableSource(Part):
+    """Where one table is kept, and how it is read; see ``material.tabular``."""
+
+    file: FileBelow = ""
+    format: Literal["csv", "tsv", "json", "jsonl", "parquet", "database"] | None = None
+    table: str | None = None
+    columns: dict[Annotated[str, Field(min_length=1)], ColumnType] = {}
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    all_text: StrictBool = False
+
+
+def _are_free(tables: dict[str, Any]) -> dict[str, Any]:
+    for name in tables:
+        if not SWEEP_NAME.fullmatch(name):
+            help = "a name has lower-case letters, digits and _, begins with a letter, and is at most 63 long"
+            raise not_allowed(f"{name!r} is no name of a table", help, at=(name,))
+        if name in TAKEN_TABLES:
+            raise not_allowed(f"the name {name!r} is taken", f"so are {', '.join(TAKEN_TABLES)}", at=(name,))
+    return tables
+
+
+class TablesMaterial(Part):
+    """Files that hold tables: each is a table of the snapshot, by its declared name."""
+
+    kind: Literal["tables"]
+    path: str
+    tables: Annotated[dict[str, FileBelow | TableSource], Field(min_length=1), AfterValidator(_are_free)]
+    max_bytes: int = Field(default=1_000_000_000, ge=1)
+    max_rows: int = Field(default=10_000_000, ge=1)
+    timeout_s: float = Field(default=600.0, gt=0)
+    allow_empty: StrictBool = False
+
+
 class Reverted(Part):
     """What a revert test answers yes to, from the round after ``after`` on: finding and fix, by their labels."""
 
@@ -450,7 +497,9 @@ class ScriptedMaterial(Part):
     reverts: tuple[Reverted, ...] = ()
 
 
-AnyMaterial = Annotated[RegistryMaterial | FilesMaterial | ScriptedMaterial, Field(discriminator="kind")]
+AnyMaterial = Annotated[
+    RegistryMaterial | FilesMaterial | TablesMaterial | ScriptedMaterial, Field(discriminator="kind")
+]
 
 
 class Fingerprint(Part):

@@ -23,7 +23,7 @@ from drysweep_pipeline.engine.state import Driver, State, read_state, read_state
 from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.home import Home, SweepHome
 from drysweep_pipeline.ledger import Ledger, journal, open_ledger
-from drysweep_pipeline.material import readable_folder, resolve_path
+from drysweep_pipeline.material import check_reachable
 from drysweep_pipeline.values import CAMPAIGN_ID
 
 
@@ -102,7 +102,7 @@ def _reach_material(declaration: Declaration, as_of: datetime) -> None:
     """Raise ``MaterialError`` where the material cannot be reached, so that no campaign is recorded in vain."""
     material = declaration.sweep.material
     if not isinstance(material, ScriptedMaterial):
-        readable_folder(resolve_path(material.path, declaration.base, as_of))
+        check_reachable(material, declaration.base, as_of)
 
 
 def _same_identity(home: SweepHome, declaration: Declaration) -> None:

@@ -5,16 +5,16 @@ a line says is taken or refused as a whole; nothing is mended.
 """
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from drysweep_pipeline import exact
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.exact import shown
 from drysweep_pipeline.values import Usage
 
-MAX_DEPTH = 64
 MARK = "drysweep"
 _HELP = 'a complete output ends with {"drysweep": "end", "count": N}'
 # More than that in one call is a mistake of whoever wrote it down, and would end the campaign.
@@ -102,28 +102,14 @@ def end_of(said: Mapping[str, Any]) -> End:
 def value(text: str) -> Any:
     """Return a JSON value. Raises ``ValueError`` where it is not exactly one, ``FinderError`` where it is too deep."""
     try:
-        said = _DECODER.decode(text)
-    except RecursionError:
-        raise _too_deep() from None
-    if text.count("{") + text.count("[") > MAX_DEPTH and _depth(said) > MAX_DEPTH:
-        raise _too_deep()
-    if "\\ud" in text.lower():
-        try:
-            json.dumps(said, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise ValueError("half of a surrogate pair, which is no text") from None
-    return said
+        return exact.value(text)
+    except exact.TooDeep as error:
+        raise truncated(str(error)) from None
 
 
 def truncated(what: str, help: str | None = None) -> FinderError:
     """Return the error of an output that is over a cap."""
     return FinderError(f"truncated: {what}", status="truncated", help=help)
-
-
-def shown(said: Any) -> str:
-    """Return what was said, short."""
-    text = json.dumps(said, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _object(line: bytes, number: int) -> dict[str, Any] | Unfit:
@@ -141,43 +127,6 @@ def _object(line: bytes, number: int) -> dict[str, Any] | Unfit:
     except ValueError as error:
         return Unfit(f"line {number}: {error}")
     return said if isinstance(said, dict) else Unfit(f"line {number}: {shown(said)} is no JSON object")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {shown(twice)} is there twice")
-    return found
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text:.40} is larger than a number can be")
-    return number
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
-
-
-def _depth(said: Any) -> int:
-    """Return how deep a value is, as far as that matters."""
-    depth, level = 0, [said]
-    while level and depth <= MAX_DEPTH:
-        depth += 1
-        inner = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
-        level = [one for each in inner for one in each]
-    return depth
-
-
-def _too_deep() -> FinderError:
-    return truncated(f"a value of more than {MAX_DEPTH} levels")
 
 
 def _is_number(said: Any, kind: type | tuple[type, ...]) -> bool:

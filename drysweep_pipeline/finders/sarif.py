@@ -11,7 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError, RowsRefused
-from drysweep_pipeline.finders.jsonl import Row, shown, truncated, value
+from drysweep_pipeline.exact import shown
+from drysweep_pipeline.finders.jsonl import Row, truncated, value
 from drysweep_pipeline.values import Severity
 
 VERSION = "2.1.0"

@@ -5,6 +5,6 @@ same tables. Running SQL over a snapshot lives with the finders.
 """
 
 from drysweep_pipeline.material.paths import dates_of, readable_folder, resolve_path
-from drysweep_pipeline.material.snapshot import Snapshot, freeze
+from drysweep_pipeline.material.snapshot import Material, Snapshot, check_reachable, freeze
 
-__all__ = ["Snapshot", "dates_of", "freeze", "readable_folder", "resolve_path"]
+__all__ = ["Material", "Snapshot", "check_reachable", "dates_of", "freeze", "readable_folder", "resolve_path"]

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from drysweep_pipeline.child import scratch_folder
 from drysweep_pipeline.errors import FinderError
-from drysweep_pipeline.material.snapshot import DATABASE
+from drysweep_pipeline.material.snapshot import DATABASE, Snapshot
 
 _Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 
@@ -25,7 +25,8 @@ _Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 def laid_out(snapshot: Path | None) -> Iterator[Path]:
     """Yield a folder with every file of a snapshot whose text it holds; nothing in it can be written by accident.
 
-    Binary files and files that could not be read are not in it. Raises ``FinderError`` where the material has none.
+    Binary files and files that could not be read are not in it. Of material that has tables, each is in it as
+    ``<table>.parquet``. Raises ``FinderError`` where the material has none.
     """
     if snapshot is None:
         raise FinderError("the material has no files to lay out as {material}")
@@ -34,6 +35,9 @@ def laid_out(snapshot: Path | None) -> Iterator[Path]:
         folder = scratch.resolve() / "material"
         folder.mkdir()
         _write(snapshot / "files.parquet", folder)
+        for table, _ in Snapshot.open(snapshot).tables:
+            shutil.copyfile(snapshot / f"{table}.parquet", folder / f"{table}.parquet")
+            (folder / f"{table}.parquet").chmod(0o400)
         folders = [path for path in folder.rglob("*") if path.is_dir()]
         try:
             for path in (*folders, folder):
@@ -46,7 +50,12 @@ def laid_out(snapshot: Path | None) -> Iterator[Path]:
 
 
 def left_out(snapshot: Path) -> list[str]:
-    """Return the files of a snapshot that no copy of it has, because it holds no text of them."""
+    """Return the files of a snapshot that no copy of it has, because it holds no text of them.
+
+    None where the material has tables: those are in the copy.
+    """
+    if Snapshot.open(snapshot).tables:
+        return []
     table = pq.read_table(snapshot / "files.parquet", columns=["path", "text"])
     return sorted(table.filter(table["text"].is_null())["path"].to_pylist())
 

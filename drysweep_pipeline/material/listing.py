@@ -7,10 +7,11 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import IO
 
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material.globs import is_ignored
@@ -52,11 +53,16 @@ class Listing:
         return replace(self, files=tuple(replace(file, modified_at=times.get(file.path)) for file in self.files))
 
 
-def list_files(root: Path, ignore: tuple[str, ...]) -> Listing:
-    """List a folder, sorted by path; links are named but not followed, ``.git`` and ignored paths left out."""
+def list_files(root: Path, ignore: tuple[str, ...], wanted: Callable[[str], bool] | None = None) -> Listing:
+    """List a folder, sorted by path; links are named but not followed, ``.git`` and ignored paths left out.
+
+    ``wanted``: whether a path is meant at all, by default every one.
+    """
     files: list[File] = []
     unreadable: list[tuple[str, str]] = []
     for path, reason in _walk(root, ignore):
+        if wanted is not None and not wanted(path):
+            continue
         if reason is None:
             reason = _list_one(root, path, files)
         if reason is not None:
@@ -73,6 +79,19 @@ def read_bytes(listing: Listing, file: File) -> bytes:
         raise MaterialError(f"cannot be read any more: {error.strerror}", file=listing.root / file.path) from error
     _check_unmoved(listing, file, hashlib.sha256(content).hexdigest())
     return content
+
+
+def read_into(listing: Listing, file: File, out: IO[bytes]) -> None:
+    """Write the content of a listed file to a stream. Raises ``MaterialError`` if it is no longer what was listed."""
+    sha256 = hashlib.sha256()
+    try:
+        with open(_open(listing.root / file.path), "rb") as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                sha256.update(piece)
+                out.write(piece)
+    except OSError as error:
+        raise MaterialError(f"cannot be read any more: {error.strerror}", file=listing.root / file.path) from error
+    _check_unmoved(listing, file, sha256.hexdigest())
 
 
 def blob_id(listing: Listing, file: File, algorithm: str) -> str:

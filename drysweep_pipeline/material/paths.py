@@ -61,6 +61,11 @@ def place_of(template: str, base: Path) -> str:
     return str(parent if segment is None else parent.joinpath(segment, *below))
 
 
+def readable(path: Path) -> Path:
+    """Return the path if it is a file or a folder that can be read. Raises ``MaterialError`` saying what is wrong."""
+    return path if path.is_file() and os.access(path, os.R_OK) else readable_folder(path)
+
+
 def readable_folder(path: Path) -> Path:
     """Return the path if it is a folder that can be read. Raises ``MaterialError`` saying what is wrong with it."""
     if not path.exists():

@@ -11,10 +11,10 @@ from pathlib import PurePosixPath
 
 import pyarrow.parquet as pq
 
-from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial
+from drysweep_pipeline.declaration.model import RegistryMaterial
 from drysweep_pipeline.material.globs import pattern
 from drysweep_pipeline.material.registry import KEYED_TABLES, Registry
-from drysweep_pipeline.material.snapshot import Snapshot
+from drysweep_pipeline.material.snapshot import Material, Snapshot
 
 # Material of which more than this is gone at once was cut off, more likely than mended.
 _MOST_GONE = 0.5
@@ -26,7 +26,7 @@ class Compared:
 
     then: Snapshot
     now: Snapshot
-    material: RegistryMaterial | FilesMaterial
+    material: Material
 
     def hidden(self, needs: Sequence[str] = ()) -> list[str]:
         """Return what may hide, from every strategy or one with these ``needs``, what was shown, sorted."""
@@ -38,7 +38,9 @@ class Compared:
 
     @cached_property
     def _hidden(self) -> frozenset[str]:
-        return frozenset((*self._unread(), *self._emptied(), *self._lost_sources(), *self._cut_off()))
+        return frozenset(
+            (*self._unread(), *self._emptied(), *self._lost_sources(), *self._lost_tables(), *self._cut_off())
+        )
 
     @cached_property
     def _was(self) -> dict[str, str]:
@@ -89,6 +91,13 @@ class Compared:
             gone = {source.file for name, source in sources if name == table} & self._gone
             if lost and (gone or len(lost) > _MOST_GONE * len(had)):
                 yield f"{', '.join(sorted(gone)) or table} (lost {len(lost)} services)"
+
+    def _lost_tables(self) -> Iterator[str]:
+        """Yield the tables that are not there any more, or lost most of their rows at once."""
+        now = dict(self.now.tables)
+        for table, rows in self.then.tables:
+            if now.get(table, 0) < (1 - _MOST_GONE) * rows:
+                yield f"{table} ({'lost most of its rows' if table in now else 'not read'})"
 
     def _cut_off(self) -> Iterator[str]:
         deleted = self._gone - self._moved - _paths(self.now)

@@ -4,6 +4,7 @@ What is compared is content, by git's own object ids. No index is read and no fi
 show converted (line ends, large files kept elsewhere) counts as changed: it is not what the commit has.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from drysweep_pipeline.material.git import Checkout, tree
@@ -13,12 +14,14 @@ from drysweep_pipeline.material.listing import File, Listing, blob_id
 _LINK, _SUBMODULE = "120000", "160000"
 
 
-def revised(listing: Listing, checkout: Checkout, ignore: tuple[str, ...]) -> Listing:
+def revised(listing: Listing, checkout: Checkout, wanted: Callable[[str], bool]) -> Listing:
     """Return a listing with the revision of each file that is as committed, and the count of what is not.
+
+    ``wanted``: whether a path is part of the material.
 
     A folder of which the commit has nothing is no git material: its listing is returned as it is.
     """
-    committed = {path: entry for path, entry in tree(checkout).items() if not _left_out(path, ignore)}
+    committed = {path: entry for path, entry in tree(checkout).items() if wanted(path)}
     if not committed:
         return listing
     same = {file.path for file in listing.files if _is_committed(listing, file, committed, checkout.algorithm)}
@@ -36,7 +39,8 @@ def _is_committed(listing: Listing, file: File, committed: dict[str, tuple[str, 
     return file.sha256 is not None and mode != _LINK and blob_id(listing, file, algorithm) == oid
 
 
-def _left_out(path: str, ignore: tuple[str, ...]) -> bool:
+def left_out(path: str, ignore: tuple[str, ...]) -> bool:
+    """Tell whether a path, or a folder above it, is ignored."""
     parts = path.split("/")
     above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
     return is_ignored(path, ignore, folder=False) or any(is_ignored(each, ignore, folder=True) for each in above)

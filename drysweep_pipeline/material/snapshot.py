@@ -11,24 +11,27 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow.parquet as pq
 
-from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial
+from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, TablesMaterial
 from drysweep_pipeline.errors import IntegrityError, MaterialError
 from drysweep_pipeline.material import git
 from drysweep_pipeline.material.listing import File, Listing, list_files
-from drysweep_pipeline.material.paths import Location, locate, readable_folder
+from drysweep_pipeline.material.paths import Location, locate, readable, readable_folder
 from drysweep_pipeline.material.registry import Registry, modified_times, service_rows
-from drysweep_pipeline.material.revisions import revised
-from drysweep_pipeline.material.tables import write_tables
+from drysweep_pipeline.material.revisions import left_out, revised
+from drysweep_pipeline.material.tables import Written, write_tables, write_without_text
+from drysweep_pipeline.material.tabular import list_sources, read_tables, sources
 
 FORMAT = "snapshot1"
+Material: TypeAlias = RegistryMaterial | FilesMaterial | TablesMaterial
 MANIFEST = "snapshot.json"
 DATABASE = "tables.duckdb"
 _STALE_SECONDS = 24 * 3600
@@ -47,6 +50,8 @@ class Snapshot:
     """The commit that was checked out, where the material lies in a git checkout."""
     dirty: int = 0
     """How many files of the material were not as that commit has them."""
+    tables: tuple[tuple[str, int], ...] = ()
+    """The tables that the material itself has, by name with their rows; none where it has files."""
 
     @property
     def database(self) -> Path:
@@ -70,19 +75,34 @@ class Snapshot:
                 _check(folder / name, recorded["sha256"])
             unread = int(manifest["files"]["unreadable.parquet"]["rows"])
             commit = manifest.get("git", {})
-            return cls(manifest["digest"], folder, unread, commit.get("revision"), int(commit.get("dirty", 0)))
+            tables = tuple(
+                (name, int(manifest["files"][f"{name}.parquet"]["rows"])) for name in manifest.get("tables", ())
+            )
+            return cls(manifest["digest"], folder, unread, commit.get("revision"), int(commit.get("dirty", 0)), tables)
         except (KeyError, TypeError, AttributeError) as error:
             raise IntegrityError("is not a snapshot's manifest", file=folder / MANIFEST) from error
 
 
-def freeze(material: RegistryMaterial | FilesMaterial, base: Path, as_of: datetime, snapshots: Path) -> Snapshot:
+def freeze(material: Material, base: Path, as_of: datetime, snapshots: Path) -> Snapshot:
     """Freeze material as it is now into ``snapshots/<digest>``, or return the snapshot that is there already.
 
     ``base``: the folder of the declaring file. ``as_of`` picks dated material. Files that cannot be searched are
     listed in the snapshot, with the reason. Raises ``MaterialError`` where the material cannot be reached, is
     empty, or moves while it is read.
     """
-    return freeze_at(material, locate(material.path, base, as_of), snapshots)
+    where = locate(material.path, base, as_of)
+    if isinstance(material, TablesMaterial):
+        return _freeze_tables(material, where.path, snapshots)
+    return freeze_at(material, where, snapshots)
+
+
+def check_reachable(material: Material, base: Path, as_of: datetime) -> None:
+    """Raise ``MaterialError`` where the place of material is not there or may not be read; nothing in it is opened."""
+    path = locate(material.path, base, as_of).path
+    if isinstance(material, TablesMaterial):
+        sources(material, readable(path))
+    else:
+        readable_folder(path)
 
 
 def freeze_at(
@@ -97,22 +117,46 @@ def freeze_at(
         listing = listing.dated(_times(listing, like))
     checkout = git.checkout(where.path)
     if checkout is not None:
-        listing = revised(listing, checkout, material.ignore)
+        listing = revised(listing, checkout, lambda path: not left_out(path, material.ignore))
     registry = None
     if isinstance(material, RegistryMaterial):
         registry = Registry.of(material.map)
         if material.map.modified is not None:
             listing = listing.dated(modified_times(material.map.modified, where, listing))
     _refuse_empty(material, listing, registry)
-    folder = snapshots / digest(material, listing)
-    with contextlib.suppress(IntegrityError):
-        return Snapshot.open(folder)
-    return _built(folder, listing, registry, material.max_bytes)
+    return _frozen(
+        snapshots / digest(material, listing),
+        listing,
+        lambda folder: write_tables(folder, listing, registry, material.max_bytes),
+    )
 
 
-def digest(material: RegistryMaterial | FilesMaterial, listing: Listing) -> str:
+def _freeze_tables(material: TablesMaterial, path: Path, snapshots: Path) -> Snapshot:
+    # When a file was written says nothing of what is in its tables, and the same tables are the same snapshot.
+    listing = list_sources(material, readable(path)).dated({})
+    checkout = git.checkout(path if path.is_dir() else path.parent)
+    if checkout is not None:
+        listing = revised(listing, checkout, {file.path for file in listing.files}.__contains__)
+    snapshot = _frozen(
+        snapshots / digest(material, listing), listing, lambda folder: _write_read(material, path, listing, folder)
+    )
+    if not material.allow_empty and not any(rows for _, rows in snapshot.tables):
+        unread = "; ".join(f"{file}: {why}" for file, why in snapshot.unreadable())
+        help = f"not read: {unread}" if unread else "say allow_empty: true if that is as it should be"
+        raise MaterialError("holds no row in any table", file=path, help=help)
+    return snapshot
+
+
+def _write_read(material: TablesMaterial, path: Path, listing: Listing, folder: Path) -> Written:
+    read = read_tables(material, path, listing, folder)
+    unreadable = tuple(sorted({*listing.unreadable, *read.unreadable}))
+    rows = write_without_text(folder, replace(listing, unreadable=unreadable))
+    return Written({**rows, **read.rows}, tuple(sorted(read.rows)))
+
+
+def digest(material: Material, listing: Listing) -> str:
     """Return the hex digest of what a snapshot is made from: files, times, how they are read, and in git the commit."""
-    how = material.model_dump(mode="json", exclude={"path", "allow_empty"})
+    how = material.model_dump(mode="json", exclude={"path", "allow_empty", "timeout_s"})
     files = [[file.path, file.sha256, _iso(file)] for file in listing.files]
     # SQL sees revisions, so the same files at two commits are two snapshots.
     revision = [listing.revision] if listing.revision is not None else []
@@ -140,16 +184,19 @@ def _refuse_empty(material: RegistryMaterial | FilesMaterial, listing: Listing, 
     raise MaterialError(f"holds {what}", file=listing.root, help="say allow_empty: true if that is as it should be")
 
 
-def _built(folder: Path, listing: Listing, registry: Registry | None, max_bytes: int) -> Snapshot:
+def _frozen(folder: Path, listing: Listing, write: Callable[[Path], Written]) -> Snapshot:
+    """Return the snapshot that is in a folder, or have its tables written there."""
+    with contextlib.suppress(IntegrityError):
+        return Snapshot.open(folder)
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _drop_stale(folder.parent)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name[:16]}.", dir=folder.parent) as place:
             building = Path(place, folder.name)
             building.mkdir(mode=0o700)
-            rows = write_tables(building, listing, registry, max_bytes)
-            _write_database(building, list(rows))
-            _write_manifest(building, folder.name, rows, listing)
+            written = write(building)
+            _write_database(building, list(written.rows))
+            _write_manifest(building, folder.name, written, listing)
             _put(building, folder)
     except (OSError, duckdb.Error) as error:
         raise MaterialError(f"the snapshot cannot be written: {error}", file=folder.parent) from error
@@ -172,17 +219,20 @@ def _write_database(folder: Path, tables: list[str]) -> None:
         connection.execute(f"attach '{path}' as snapshot (storage_version 'v1.5.0')")
         for name in tables:
             source = str(folder / f"{name}.parquet")
-            connection.execute(f"create table snapshot.{name} as select * from read_parquet(?)", [source])
+            # In quotes, since a declared name may be a word of SQL; without what a folder's name may be taken for.
+            sql = f'create table snapshot."{name}" as select * from read_parquet(?, hive_partitioning = false)'
+            connection.execute(sql, [source])
         connection.execute("detach snapshot")
 
 
-def _write_manifest(folder: Path, name: str, rows: dict[str, int], listing: Listing) -> None:
+def _write_manifest(folder: Path, name: str, written: Written, listing: Listing) -> None:
     files = {
-        path.name: {"rows": rows.get(path.stem), "bytes": path.stat().st_size, "sha256": _sha256(path)}
+        path.name: {"rows": written.rows.get(path.stem), "bytes": path.stat().st_size, "sha256": _sha256(path)}
         for path in sorted(folder.iterdir())
     }
     commit = {"git": {"revision": listing.revision, "dirty": listing.dirty}} if listing.revision is not None else {}
-    text = json.dumps({"format": FORMAT, "digest": name, **commit, "files": files}, indent=2)
+    tables = list(written.tables)
+    text = json.dumps({"format": FORMAT, "digest": name, **commit, "tables": tables, "files": files}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
     for path in folder.iterdir():
         path.chmod(0o600)

@@ -1,7 +1,8 @@
 """Writing a snapshot's Parquet tables, file after file, so that memory does not grow with the material."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ _BATCH_ROWS = 50_000
 _BATCH_CHARS = 32_000_000
 _BINARY_PROBE_BYTES = 8_000
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The tables that were written for a snapshot: rows by name, and which of them only this material has."""
+
+    rows: dict[str, int]
+    tables: tuple[str, ...] = ()
 
 
 class _Table:
@@ -47,17 +56,34 @@ class _Table:
         self._batch, self._chars = [], 0
 
 
-def write_tables(folder: Path, listing: Listing, registry: Registry | None, max_bytes: int) -> dict[str, int]:
-    """Write every table of a snapshot as ``<table>.parquet`` into a folder and return its rows by name.
+def write_tables(folder: Path, listing: Listing, registry: Registry | None, max_bytes: int) -> Written:
+    """Write every table of a snapshot as ``<table>.parquet`` into a folder.
 
     Raises ``MaterialError`` where a file is no longer what was listed.
     """
     schemas = TABLES | (REGISTRY_TABLES if registry is not None else {})
+    return Written(_filled(folder, schemas, lambda tables: _fill(tables, listing, registry, max_bytes)))
+
+
+def write_without_text(folder: Path, listing: Listing) -> dict[str, int]:
+    """Write the tables that every snapshot has, for files that are searched as something else than text."""
+
+    def fill(tables: dict[str, _Table]) -> None:
+        for file in listing.files:
+            tables["files"].add(file.path, file.bytes, file.modified_at, file.revision, file.sha256, None)
+        for file_and_reason in listing.unreadable:
+            tables["unreadable"].add(*file_and_reason)
+
+    return _filled(folder, TABLES, fill)
+
+
+def _filled(folder: Path, schemas: dict[str, pa.Schema], fill: Callable[[dict[str, _Table]], None]) -> dict[str, int]:
+    """Have tables filled and written, and return their rows by name."""
     with ExitStack() as stack:
         tables = {name: _Table(folder / f"{name}.parquet", schema) for name, schema in schemas.items()}
         for table in tables.values():
             stack.callback(table.close)
-        _fill(tables, listing, registry, max_bytes)
+        fill(tables)
     return {name: table.rows for name, table in tables.items()}
 
 

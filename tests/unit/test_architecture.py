@@ -20,6 +20,7 @@ OWN_SQL = (
     "candidates.py",
     "sandbox.py",
     "scratch.py",
+    "tabular",
     "worker.py",
 )
 

@@ -23,6 +23,8 @@ from drysweep_pipeline.declaration.model import (
     SqlJudge,
     SqlStrategy,
     Sweep,
+    TablesMaterial,
+    TableSource,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,8 @@ PARTS = [
     FilesMaterial,
     RegistryMaterial,
     RegistryMap,
+    TablesMaterial,
+    TableSource,
     Fingerprint,
     SqlStrategy,
     CommandStrategy,

@@ -7,7 +7,8 @@ import pytest
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError
-from drysweep_pipeline.finders.jsonl import MAX_DEPTH, End, Lines
+from drysweep_pipeline.exact import MAX_DEPTH
+from drysweep_pipeline.finders.jsonl import End, Lines
 from drysweep_pipeline.values import Usage
 
 END = b'{"drysweep": "end", "count": 1}'
