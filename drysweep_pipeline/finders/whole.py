@@ -6,7 +6,8 @@ from typing import Any
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError
-from drysweep_pipeline.finders.jsonl import MARK, End, Row, end_of, shown, truncated, value
+from drysweep_pipeline.exact import shown
+from drysweep_pipeline.finders.jsonl import MARK, End, Row, end_of, truncated, value
 
 _KEYS = ("findings", "end", "usage")
 _HELP = 'a whole answer is {"findings": [...], "end": true}'
