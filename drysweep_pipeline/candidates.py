@@ -7,7 +7,8 @@ a round is ``landing``'s business.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -61,11 +62,15 @@ _Columns: TypeAlias = Mapping[str, _Column]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of the rows of one attempt: how many were landed, how many were refused, and the first of those."""
+    """What became of the rows of one attempt: how many were landed, how many were refused, and the first of those.
+
+    ``withheld`` counts those that stem from something planted, which are no findings.
+    """
 
     rows: int
     refused: int = 0
     first_refused: tuple[Refusal, ...] = ()
+    withheld: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +92,11 @@ def prepare(rows: Iterable[Mapping[str, Any] | Unfit], fields: tuple[str, ...]) 
     return pa.Table.from_batches(batches, schema=schema)
 
 
-def land_prepared(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
-    """Land what ``prepare`` made of rows at ``path``."""
-    return _landed(table, strategy, fields, _given(fields), path)
+def land_prepared(
+    table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path, planted: Sequence[str] = ()
+) -> Taken:
+    """Land what ``prepare`` made of rows at ``path``, but for those that mention a planted name."""
+    return _landed(table, strategy, fields, _given(fields), path, planted)
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
@@ -108,15 +115,35 @@ def land_rows(rows: Iterable[Mapping[str, Any]], strategy: str, fields: tuple[st
     return land_prepared(pa.Table.from_pylist(prepared, schema=_prepared_schema(fields)), strategy, fields, path)
 
 
-def land_table(table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path) -> Taken:
-    """Land an Arrow table whose columns are the findings' fields at ``path``. Raises ``RowsRefused``."""
+def land_table(
+    table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path, planted: Sequence[str] = ()
+) -> Taken:
+    """Land an Arrow table whose columns are the findings' fields at ``path``, but for rows that mention a planted name.
+
+    Raises ``RowsRefused``.
+    """
+    _check_columns(table, fields)
+    return _landed(table, strategy, fields, None, path, planted)
+
+
+def reported(table: pa.Table, fields: tuple[str, ...], identities: Iterable[str], *, prepared: bool) -> frozenset[str]:
+    """Return which of some identities a table reports in a row that can be taken in; nothing is landed.
+
+    ``prepared``: it is what ``prepare`` made of rows. Raises ``RowsRefused``.
+    """
+    if not prepared:
+        _check_columns(table, fields)
+    with _completed(table, "", fields, _given(fields) if prepared else None) as connection:
+        return frozenset(identity for (identity,) in connection.execute(_REPORTED, [list(identities)]).fetchall())
+
+
+def _check_columns(table: pa.Table, fields: tuple[str, ...]) -> None:
     _check_names(table.column_names, fields)
     missing = [name for name in fields if name not in table.column_names]
     if missing:
         raise RowsRefused(
             f"missing_field: {', '.join(missing)}", help=f"the columns are {', '.join(table.column_names)}"
         )
-    return _landed(table, strategy, fields, None, path)
 
 
 def _prepared_schema(fields: tuple[str, ...]) -> pa.Schema:
@@ -235,16 +262,38 @@ def _given(fields: tuple[str, ...]) -> list[str]:
     return [_FIELD_COLUMN.format(i) for i in range(len(fields))]
 
 
-def _landed(table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None, path: Path) -> Taken:
+def _landed(
+    table: pa.Table,
+    strategy: str,
+    fields: tuple[str, ...],
+    tokens: list[str] | None,
+    path: Path,
+    planted: Sequence[str] = (),
+) -> Taken:
     """Fingerprint, fill defaults, part good rows from bad ones and write the good ones, in DuckDB."""
+    with _completed(table, strategy, fields, tokens) as connection:
+        withheld = _withhold(connection, planted) if planted else 0
+        write_whole(path, lambda part: _copy(connection, part))
+        refused, shown = _refusals(connection)
+    return Taken(table.num_rows - refused - withheld, refused, shown, withheld)
+
+
+def _withhold(connection: duckdb.DuckDBPyConnection, planted: Sequence[str]) -> int:
+    """Take out the good rows that mention a planted name anywhere, whatever its case; return how many."""
+    return len(connection.execute(_WITHHOLD, [[name.lower() for name in planted]]).fetchall())
+
+
+@contextmanager
+def _completed(
+    table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection with the table ``completed``: the rows given, with defaults, identity and reason."""
     with scratch(threads=1) as connection:
         columns = _registered(connection, table)
         source = _with_tokens(columns, fields, empty=table.num_rows == 0) if tokens is None else "given"
         spelled = [columns[name].sql for name in tokens] if tokens else _spelled(fields)
         connection.execute(_complete_sql(columns, fields, spelled, source, given=tokens is not None), [strategy])
-        write_whole(path, lambda part: _copy(connection, part))
-        refused, shown = _refusals(connection)
-    return Taken(table.num_rows - refused, refused, shown)
+        yield connection
 
 
 def _registered(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> _Columns:
@@ -279,6 +328,19 @@ _LAND = f"""
         where reason is null
         order by row
     ) to ? (format parquet, compression zstd)
+"""
+_REPORTED = """
+    select distinct identity
+    from completed
+    where reason is null and list_contains(cast(? as varchar[]), identity)
+"""
+_SAID = fingerprint.sql_text(f"concat_ws(chr(10), identity, {', '.join(TEXT_FIELDS)}, attributes)")
+_WITHHOLD = f"""
+    delete from completed
+    where reason is null and exists (
+        select 1 from (select unnest(cast(? as varchar[])) as name) where contains(lower({_SAID}), name)
+    )
+    returning row
 """
 _BAD = f"select row, reason, count(*) over () from completed where reason is not null order by row limit {_SHOWN}"
 

@@ -50,6 +50,11 @@ class SweepHome:
         return self.root / "snapshots"
 
     @property
+    def planted(self) -> Path:
+        """Copies of snapshots with canaries in them, a folder a digest; private, and made again where they are gone."""
+        return self.root / "planted"
+
+    @property
     def ledger(self) -> Path:
         """The ledger, rebuildable from landing."""
         return self.root / "ledger.duckdb"

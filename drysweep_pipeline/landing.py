@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from drysweep_pipeline.canaries import Recall
 from drysweep_pipeline.candidates import Refusal, Taken
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.errors import IntegrityError
@@ -57,6 +58,8 @@ class StrategyRun:
     file: LandedFile | None = None
     refused: int = 0
     first_refused: tuple[Refusal, ...] = ()
+    canaries: Recall | None = None
+    """What became of the planted problems that it was to report; None where it was to report none, or did not run."""
 
     @property
     def usage(self) -> Usage:
@@ -163,8 +166,13 @@ def _run(data: dict[str, Any]) -> StrategyRun:
             "attempts": tuple(Attempt(**{**a, "usage": Usage(**a["usage"])}) for a in data["attempts"]),
             "file": LandedFile(**data["file"]) if data["file"] else None,
             "first_refused": tuple(Refusal(**refusal) for refusal in data["first_refused"]),
+            "canaries": _recall(data.get("canaries")),
         }
     )
+
+
+def _recall(data: dict[str, Any] | None) -> Recall | None:
+    return Recall(**{**data, "missed": tuple(data["missed"])}) if data is not None else None
 
 
 def _set_aside(folder: Path, keep: set[str]) -> None:

@@ -47,13 +47,13 @@ def validate(
 
 def _examine(path: Any) -> tuple[list[DrysweepError], list[str]]:
     from drysweep_pipeline.declaration import errors, read_declaration
-    from drysweep_pipeline.declaration.checks import sql_problems, warnings
+    from drysweep_pipeline.declaration.checks import canary_problems, sql_problems, warnings
 
     problems: list[DrysweepError] = list(errors(path))
     if problems:
         return problems, []
     declaration = read_declaration(path)
-    return list(sql_problems(declaration)), warnings(declaration)
+    return [*sql_problems(declaration), *canary_problems(declaration)], warnings(declaration)
 
 
 def _as_json(problem: DrysweepError) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from drysweep_pipeline.canaries import unwatched
 from drysweep_pipeline.declaration.model import (
     VARYING,
     AnyStrategy,
@@ -40,7 +41,7 @@ from drysweep_pipeline.declaration.model import (
 from drysweep_pipeline.declaration.reading import Declaration, read_declaration
 from drysweep_pipeline.declaration.refusals import Written, did_you_mean
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, read_yaml
-from drysweep_pipeline.errors import DeclarationError, Refused
+from drysweep_pipeline.errors import DeclarationError, DrysweepError, Refused
 
 # Bound in every query of a strategy, whatever its angle.
 ALWAYS_BOUND = frozenset({"seed", "round"})
@@ -52,7 +53,25 @@ def warnings(declaration: Declaration) -> list[str]:
     """Return what is allowed and still unwise in a sweep, a sentence each; an empty list where nothing is."""
     sweep = declaration.sweep
     here = chain(_searching(sweep, declaration.base), _judging(sweep, declaration.base))
-    return list(chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), here, _ceilings(sweep)))
+    return list(
+        chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), here, _ceilings(sweep), _unwatched(sweep))
+    )
+
+
+def canary_problems(declaration: Declaration) -> list[DrysweepError]:
+    """Return what keeps the canaries of a sweep from being planted, as far as it is known without the material."""
+    from drysweep_pipeline.canaries import problems
+    from drysweep_pipeline.material.planting import named_by_paths
+
+    sweep = declaration.sweep
+    if sweep.canaries is None:
+        return []
+    written = Written(declaration.path, None, Sweep, _document(declaration))
+    try:
+        names = named_by_paths(sweep, declaration.base / sweep.canaries.path)
+    except DrysweepError as error:
+        return [error]
+    return [written.refusal(("canaries", *keys), what, help) for keys, what, help in problems(sweep, names)]
 
 
 def sql_problems(declaration: Declaration) -> list[DeclarationError]:
@@ -212,6 +231,14 @@ def _is_found(call: str, base: Path) -> bool:
     with suppress(ValueError):
         return importlib.util.find_spec(module) is not None
     return True
+
+
+def _unwatched(sweep: Sweep) -> Iterator[str]:
+    """Yield the strategies that no canary watches, where some are watched."""
+    if sweep.canaries is None:
+        return
+    for name in unwatched(sweep):
+        yield f"No canary is expected of the strategy {name!r}: if it went blind, nobody would know."
 
 
 def _ceilings(sweep: Sweep) -> Iterator[str]:

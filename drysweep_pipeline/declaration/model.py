@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline import addresses
+from drysweep_pipeline.fingerprint import identity, token
 from drysweep_pipeline.programs import placeholders
 from drysweep_pipeline.values import ONE_CALL, SWEEP_NAME, Rule, Severity, Usage, Verdict
 
@@ -567,6 +568,84 @@ class Schedule(Part):
         return timezone
 
 
+class Canary(Part):
+    """A planted problem: the finding that it is, and who should report it; everybody, always, unless said otherwise.
+
+    ``angles``: it is expected only where the angle of the round has all the values of one of these.
+    """
+
+    name: Name
+    finding: dict[str, Scalar] = Field(min_length=1)
+    strategies: tuple[Name, ...] = ()
+    angles: tuple[dict[str, Scalar], ...] = ()
+
+    def expected(self, strategy: str, angle: dict[str, Any]) -> bool:
+        """Tell whether a strategy should report it at an angle."""
+        if self.strategies and strategy not in self.strategies:
+            return False
+        return not self.angles or any(wanted.items() <= angle.items() for wanted in self.angles)
+
+
+class Canaries(Part):
+    """Known problems to plant in a copy of the snapshot; ``digest`` of the folder is filled in when this is read.
+
+    ``marks``: words that stand in what is planted, and nowhere else, beside its paths and the names of its services.
+    """
+
+    path: str
+    expect: tuple[Canary, ...] = Field(min_length=1)
+    marks: tuple[str, ...] = ()
+    digest: str = ""
+
+    @field_validator("expect")
+    @classmethod
+    def _have_names_of_their_own(cls, expect: tuple[Canary, ...]) -> tuple[Canary, ...]:
+        repeated = _first_repeated([canary.name for canary in expect])
+        if repeated is not None:
+            raise not_allowed(f"two canaries are named {expect[repeated].name!r}", at=(repeated, "name"))
+        return expect
+
+
+def _can_be_reported(canary: Canary, index: int, fields: tuple[str, ...]) -> None:
+    """Refuse a canary whose finding has no fingerprint, or more than goes into one."""
+    at = ("expect", index, "finding")
+    for name in fields:
+        try:
+            token(canary.finding[name])
+        except KeyError:
+            what = f"{name!r} is missing, which is part of the fingerprint"
+            raise not_allowed(what, f"a fingerprint has {', '.join(fields)}", at) from None
+        except ValueError as error:
+            raise not_allowed(f"{name!r} identifies nothing: {error}", at=(*at, name)) from None
+    for name in canary.finding:
+        if name not in fields:
+            what = f"{name!r} is no part of the fingerprint, so nobody would look at it"
+            raise not_allowed(what, f"a fingerprint has {', '.join(fields)}", (*at, name))
+
+
+def _are_told_apart(expect: tuple[Canary, ...], fields: tuple[str, ...]) -> None:
+    """Refuse two canaries that are the same finding: nobody could say which of them was seen."""
+    identities = [identity([canary.finding[name] for name in fields]) for canary in expect]
+    repeated = _first_repeated(identities)
+    if repeated is not None:
+        first = expect[identities.index(identities[repeated])].name
+        raise not_allowed(f"it is the finding of the canary {first!r} as well", at=("expect", repeated, "finding"))
+
+
+def _can_be_expected(canary: Canary, index: int, strategies: tuple[Strategy, ...]) -> None:
+    """Refuse a canary that names a strategy that is not there, or that no strategy is ever expected to report."""
+    names = [strategy.name for strategy in strategies]
+    for number, name in enumerate(canary.strategies):
+        if name not in names:
+            what = f"there is no strategy {name!r}"
+            raise not_allowed(what, f"there is {', '.join(names)}", ("expect", index, "strategies", number))
+    for number, wanted in enumerate(canary.angles):
+        only = canary.model_copy(update={"angles": (wanted,)})
+        if not any(only.expected(each.name, angle) for each in strategies for angle in each.angles or ({},)):
+            what = "no strategy that should report this canary has such an angle"
+            raise not_allowed(what, at=("expect", index, "angles", number))
+
+
 class Sweep(Part):
     """A declared search."""
 
@@ -582,6 +661,22 @@ class Sweep(Part):
     turns: Literal["auto", "manual"] = "auto"
     fixed_by: Literal["person", "evidence"] = "person"
     schedule: Schedule | None = None
+    canaries: Canaries | None = None
+
+    @field_validator("canaries")
+    @classmethod
+    def _can_be_met(cls, canaries: Canaries | None, info: ValidationInfo) -> Canaries | None:
+        material, fingerprint = info.data.get("material"), info.data.get("fingerprint")
+        strategies = info.data.get("strategies", ())
+        if canaries is None or material is None or fingerprint is None or not strategies:
+            return canaries
+        if not isinstance(material, RegistryMaterial | FilesMaterial):
+            raise not_allowed(f"nothing can be planted in material of the kind {material.kind}")
+        for index, canary in enumerate(canaries.expect):
+            _can_be_reported(canary, index, fingerprint.fields)
+            _can_be_expected(canary, index, strategies)
+        _are_told_apart(canaries.expect, fingerprint.fields)
+        return canaries
 
     @field_validator("strategies")
     @classmethod

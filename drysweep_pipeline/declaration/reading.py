@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from drysweep_pipeline.declaration.folder import folder_digest
 from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.declaration.refusals import (
     Problem,
@@ -253,7 +254,36 @@ def _with_texts(written: Written) -> tuple[dict[str, Any], list[Problem]]:
                 query["text"] = _text_of(written, below, query["file"])
             except DeclarationError as error:
                 unread.append(Problem(below, error))
-    return filled, unread
+    return filled, [*unread, *_with_canaries(written, filled)]
+
+
+def _with_canaries(written: Written, filled: dict[str, Any]) -> list[Problem]:
+    """Fill in the digest of what is to be planted; return why it cannot be read, if so."""
+    canaries = filled.get("canaries")
+    if not isinstance(canaries, dict):
+        return []
+    if "digest" in canaries:
+        below: Keys = ("canaries", "digest")
+        return [Problem(below, written.refusal(below, "unknown key 'digest'", "it is worked out from the folder"))]
+    if not isinstance(canaries.get("path"), str):
+        return []
+    below = ("canaries", "path")
+    try:
+        canaries["digest"] = _folder_digest(written, below, canaries["path"])
+    except DeclarationError as error:
+        return [Problem(below, error)]
+    return []
+
+
+def _folder_digest(written: Written, keys: Keys, name: str) -> str:
+    """Return the digest of a folder beside the declaration. Raises ``DeclarationError`` where it may not be read."""
+    folder = _beside(written, keys, name)
+    if not folder.is_dir():
+        raise written.refusal(keys, f"there is no folder {shown(name)}", f"it is relative to {written.file.parent}")
+    try:
+        return folder_digest(folder)
+    except (OSError, ValueError) as error:
+        raise written.refusal(keys, f"{shown(name)} cannot be planted: {error}") from None
 
 
 def _named_texts(data: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
@@ -274,25 +304,38 @@ def _named_texts(data: dict[str, Any]) -> Iterator[tuple[Keys, dict[str, Any]]]:
 
 def _text_of(written: Written, keys: Keys, name: str) -> str:
     """Return the text of a file beside the declaration. Raises ``DeclarationError`` where it may not be read."""
-    help = f"paths are relative to {written.file.parent}, and stay in it"
-    if Path(name).is_absolute() or "\0" in name:
-        raise written.refusal(keys, f"{shown(name)} is not a relative path", help)
+    path = _beside(written, keys, name)
     try:
-        base = written.file.parent.resolve()
-        path = (base / name).resolve()
-        if ".." in Path(name).parts or not path.is_relative_to(base):
-            raise written.refusal(keys, f"{shown(name)} leads out of the folder of the sweep", help)
         if not path.is_file():
-            raise written.refusal(keys, f"there is no file {shown(name)}", _nearest_file(base, name) or help)
+            base = written.file.parent.resolve()
+            raise written.refusal(keys, f"there is no file {shown(name)}", _nearest_file(base, name) or _stays(written))
         text = _first_mebibyte(path).decode()
     except UnicodeDecodeError:
         raise written.refusal(keys, f"{shown(name)} is not UTF-8 text") from None
-    # A loop of links is a RuntimeError.
-    except (OSError, RuntimeError) as error:
+    except OSError as error:
         raise written.refusal(keys, f"{shown(name)} cannot be read: {error}") from None
     if not text.strip() or len(text) > MAX_BYTES:
         raise written.refusal(keys, f"{shown(name)} is {'larger than 1 MiB' if text.strip() else 'empty'}")
     return text
+
+
+def _beside(written: Written, keys: Keys, name: str) -> Path:
+    """Return what a relative path leads to. Raises ``DeclarationError`` where that is not below the declaration."""
+    if Path(name).is_absolute() or "\0" in name:
+        raise written.refusal(keys, f"{shown(name)} is not a relative path", _stays(written))
+    try:
+        base = written.file.parent.resolve()
+        path = (base / name).resolve()
+    # A loop of links is a RuntimeError.
+    except (OSError, RuntimeError) as error:
+        raise written.refusal(keys, f"{shown(name)} cannot be read: {error}") from None
+    if ".." in Path(name).parts or not path.is_relative_to(base):
+        raise written.refusal(keys, f"{shown(name)} leads out of the folder of the sweep", _stays(written))
+    return path
+
+
+def _stays(written: Written) -> str:
+    return f"paths are relative to {written.file.parent}, and stay in it"
 
 
 def _first_mebibyte(path: Path) -> bytes:

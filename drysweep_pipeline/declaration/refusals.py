@@ -20,7 +20,7 @@ from drysweep_pipeline.declaration.yaml_reader import Document, Keys, dotted
 from drysweep_pipeline.errors import DeclarationError
 
 # Fields that reading fills in; they are nobody's to write and no refusal offers them.
-FILLED_IN = frozenset({"text", "line"})
+FILLED_IN = frozenset({"text", "line", "digest"})
 
 _TYPES = {
     "string_type": "text",

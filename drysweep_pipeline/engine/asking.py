@@ -1,6 +1,6 @@
 """What strategies are asked, in a wave or a revert test: one way to put a request together, one to land an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,11 +21,14 @@ from drysweep_pipeline.variation import Look
 class Asking:
     """Has the strategies of one round search one snapshot; what they share of it is gone when the block is left.
 
-    ``children`` is to be left first, and before the threads that ask are waited for: that kills what still runs.
+    ``children`` is to be left first, and before the threads that ask are waited for: that kills what still runs. Two
+    that ask at the same time have them in common.
     """
 
-    def __init__(self, campaign: Campaign, round: int, snapshot: Snapshot | None) -> None:
-        self.children = Children()
+    def __init__(
+        self, campaign: Campaign, round: int, snapshot: Snapshot | None, children: Children | None = None
+    ) -> None:
+        self.children = children or Children()
         self._campaign, self._round = campaign, round
         self._database = snapshot.database if snapshot else None
         self._copy = Copy(snapshot.folder if snapshot else None)
@@ -58,14 +61,28 @@ class Asking:
 
 
 def land(
-    found: Found, strategy: Strategy, fields: tuple[str, ...], path: Path, earlier: Sequence[pa.Table] = ()
+    found: Found,
+    strategy: Strategy,
+    fields: tuple[str, ...],
+    path: Path,
+    earlier: Sequence[pa.Table] = (),
+    planted: Sequence[str] = (),
 ) -> candidates.Taken:
     """Land what a strategy reported at ``path``, and what ``earlier`` attempts of it reported before they failed.
 
-    Raises ``RowsRefused`` where none of it can be taken in.
+    Rows that mention one of the ``planted`` names are left out. Raises ``RowsRefused`` where nothing can be taken in.
     """
     if found.table is not None:
-        return candidates.land_table(found.table, strategy.name, fields, path)
+        return candidates.land_table(found.table, strategy.name, fields, path, planted)
     if found.prepared is not None:
-        return candidates.land_prepared(candidates.merged([*earlier, found.prepared]), strategy.name, fields, path)
+        whole = candidates.merged([*earlier, found.prepared])
+        return candidates.land_prepared(whole, strategy.name, fields, path, planted)
     return candidates.land_rows(found.rows or (), strategy.name, fields, path)
+
+
+def reported(found: Found, fields: tuple[str, ...], identities: Iterable[str]) -> frozenset[str]:
+    """Return which of some identities a strategy reported. Raises ``RowsRefused`` where none can be taken in."""
+    if found.table is not None:
+        return candidates.reported(found.table, fields, identities, prepared=False)
+    prepared = found.prepared if found.prepared is not None else candidates.prepare(found.rows or (), fields)
+    return candidates.reported(prepared, fields, identities, prepared=True)

@@ -5,21 +5,23 @@ again: its manifest is returned as it is. What the finders reported is taken in 
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from drysweep_pipeline import candidates, landing, sandbox
 from drysweep_pipeline.budget import Budget, Meter
+from drysweep_pipeline.canaries import Recall
 from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.watch import MISSED, Watch, missed, plant
 from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
 from drysweep_pipeline.finders import READ_FILES, Found
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
@@ -48,6 +50,8 @@ class Plan:
     looks: tuple[Look, ...]
     place: str = ""
     """Where the material lies; empty where it lies nowhere."""
+    planted: str = ""
+    """The copy of the snapshot in which canaries are planted; empty where there are none."""
 
 
 def plan(campaign: Campaign, round: int) -> Plan:
@@ -64,7 +68,9 @@ def plan(campaign: Campaign, round: int) -> Plan:
     looks = tuple(look(s, sweep.name, campaign.id, round, campaign.offset) for s in sweep.asked(round))
     material = sweep.material
     place = "" if isinstance(material, ScriptedMaterial) else place_of(material.path, campaign.declaration.base)
-    planned = Plan(round, digest, not_searched, looks, place)
+    planted = plant(campaign, snapshot_of(campaign, digest)) if sweep.canaries is not None else None
+    copy = planted.snapshot.digest if planted is not None else ""
+    planned = Plan(round, digest, not_searched, looks, place, copy)
     write_json(campaign.folder(round) / PLAN, asdict(planned))
     return planned
 
@@ -124,6 +130,7 @@ def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[Strateg
     with (
         _kept_open(search.snapshot),
         search.asking as asking,
+        search.watch,
         ThreadPoolExecutor(threads) as pool,
         asking.children,
     ):
@@ -163,6 +170,7 @@ class _Search:
         self.strategies = {strategy.name: strategy for strategy in sweep.strategies}
         self.snapshot = snapshot_of(campaign, planned.snapshot)
         self.asking = Asking(campaign, planned.round, self.snapshot)
+        self.watch = Watch(self.asking, campaign, planned.round, self.snapshot)
         self.unreadable = dict(self.snapshot.unreadable()) if self.snapshot else {}
         self.files_of_no_text = _of_no_text(self.snapshot, self.strategies.values())
 
@@ -181,7 +189,7 @@ class _Search:
         while done is None:
             meter = self._reserve(entry, len(attempts) + 1) if attempts else first
             done = self._attempt(strategy, entry, attempts, partly, meter)
-        return done
+        return self.watch.cleaned(done)
 
     def _reserve(self, entry: Look, attempt: int) -> Meter | None:
         worst, purpose = self.strategies[entry.strategy].worst, f"{entry.strategy} attempt {attempt}"
@@ -218,13 +226,13 @@ class _Search:
         began = time.monotonic()
         usage: Usage | None = None
         try:
-            found = self.asking.search(strategy, entry, meter)
+            found, recall = self.watch.search(strategy, entry, meter)
             usage = found.usage
-            if found.failure is None:
-                taken = land(found, strategy, self.fields, path, partly)
+            failure = found.failure or (None if number >= ATTEMPTS else missed(strategy, found, recall))
+            if failure is None:
+                taken = self._land(found, strategy, entry, path, partly)
             elif found.prepared is not None and found.prepared.num_rows:
                 partly.append(found.prepared)
-            failure = found.failure
         except FinderError as error:
             failure = error
         except Exception as error:  # a finder's own bug is that finder's failure, never the round's
@@ -234,7 +242,7 @@ class _Search:
             meter.settle(usage)
         seconds = time.monotonic() - began
         if failure is None:
-            return self._ended(strategy, entry, attempts, taken, path, seconds, usage)
+            return self._ended(strategy, entry, attempts, taken, path, seconds, usage, recall)
         attempts.append(Attempt(number, failure.status, str(failure), seconds, usage))
         if isinstance(failure, RowsRefused) or failure.status in _IN_VAIN or number >= ATTEMPTS:
             return self._not_run(strategy, entry, attempts, partly, path, str(failure))
@@ -254,7 +262,7 @@ class _Search:
             return _run(strategy, entry, "not_run", reason, attempts)
         *earlier, last = partly
         try:
-            taken = land(Found(prepared=last), strategy, self.fields, path, earlier)
+            taken = self._land(Found(prepared=last), strategy, entry, path, earlier)
         except Exception as error:  # as above
             return _run(strategy, entry, "not_run", f"{reason}; {error!r}", attempts)
         if taken.refused:
@@ -271,13 +279,21 @@ class _Search:
         path: Path,
         seconds: float,
         usage: Usage,
+        recall: Recall | None,
     ) -> StrategyRun:
-        reason = None
+        status, reason = "ok", None
         if taken.refused:
-            reason = _refusal(taken)
-        status = "not_run" if reason else "ok"
-        attempts.append(Attempt(len(attempts) + 1, "refused" if reason else "ok", reason, seconds, usage))
-        return _run(strategy, entry, status, reason, attempts, landing.landed(path, taken), taken)
+            status, reason = "refused", _refusal(taken)
+        elif recall is not None and recall.missed:
+            status, reason = MISSED, recall.reason
+        attempts.append(Attempt(len(attempts) + 1, status, reason, seconds, usage))
+        run = _run(strategy, entry, status, reason, attempts, landing.landed(path, taken), taken)
+        return run if recall is None else replace(run, canaries=replace(recall, withheld=taken.withheld))
+
+    def _land(
+        self, found: Found, strategy: Strategy, entry: Look, path: Path, earlier: Sequence[pa.Table]
+    ) -> candidates.Taken:
+        return land(found, strategy, self.fields, path, earlier, self.watch.withheld_from(strategy, entry))
 
 
 def _refusal(taken: candidates.Taken) -> str:

@@ -4,3 +4,5 @@ alter table published.lives add column if not exists revision varchar;
 alter table published.lives add column if not exists basis varchar;
 alter table published.events add column if not exists verified boolean;
 alter table published.events add column if not exists expires date;
+alter table published.strategy_runs add column if not exists canaries_expected integer;
+alter table published.strategy_runs add column if not exists canaries_seen integer;

@@ -90,7 +90,9 @@ _STATES = """
     order by f.label, f.fp
 """
 _YIELD = """
-    select strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique
+    select
+        strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique,
+        canaries_expected, canaries_seen
     from strategy_yield
     where sweep = ? and campaign = ?
     order by unique_found desc, found desc, strategy

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+_CANARIES = {
+    "canaries_expected": "planted problems that it was to report; nothing where that was not measured",
+    "canaries_seen": "of those, the ones that it did report",
+}
 _SHARED = {
     "sweep": "the sweep that the row belongs to",
     "campaign": "one execution of the sweep, from its first round to its outcome",
@@ -104,6 +108,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "reason": "why it did not",
             "angle": "what varied in this round, as a JSON object",
             "rows": "valid rows that it reported",
+            **_CANARIES,
         },
     ),
     "findings": ("One row a finding, rejected ones left out.", _FINDING),
@@ -157,6 +162,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "calls": "finder calls used",
             "cost_per_unique": "US dollars a unique finding",
             "calls_per_unique": "calls a unique finding",
+            **_CANARIES,
         },
     ),
 }

@@ -62,7 +62,9 @@ _ROUND = """
     round, snapshot, not_searched, complete, rows, distinct_findings, fresh, reopened, taken_at, blocking, quiet,
     repeat, calls, tokens, cost_usd, seconds, tripped, outcome, reason, quiet_in_a_row, decided_at
 """
-_RUN = "strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd"
+_RUN = """
+    strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd, canaries_expected, canaries_seen
+"""
 _ADD = (
     f"insert into history.published.campaigns by name select ? as sweep, {_CAMPAIGN} from changed",
     f"""

@@ -63,7 +63,9 @@ create table published.strategy_runs (
     seconds double not null,
     calls bigint not null,
     tokens bigint not null,
-    cost_usd double not null
+    cost_usd double not null,
+    canaries_expected integer,
+    canaries_seen integer
 );
 
 create table published.sightings (

@@ -210,6 +210,8 @@ select
     s.calls,
     s.tokens,
     s.cost_usd,
+    s.canaries_expected,
+    s.canaries_seen,
     c.outcome
 from published.strategy_runs s
 join published.campaigns c using (sweep, campaign);
@@ -304,7 +306,9 @@ with found as (
         cast(sum(calls) as bigint) as calls,
         cast(sum(tokens) as bigint) as tokens,
         sum(cost_usd) as cost_usd,
-        sum(seconds) as seconds
+        sum(seconds) as seconds,
+        cast(sum(canaries_expected) as bigint) as canaries_expected,
+        cast(sum(canaries_seen) as bigint) as canaries_seen
     from published.strategy_runs
     group by sweep, campaign, strategy
 )
@@ -322,6 +326,8 @@ select
     spent.seconds,
     spent.cost_usd / nullif(counted.unique_found, 0) as cost_per_unique,
     spent.calls / nullif(counted.unique_found, 0) as calls_per_unique,
+    spent.canaries_expected,
+    spent.canaries_seen,
     c.outcome
 from spent
 join published.campaigns c using (sweep, campaign)

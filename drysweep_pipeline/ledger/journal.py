@@ -34,7 +34,12 @@ _ADD_ROUND = """
         campaign, round, snapshot, not_searched, complete, rows, distinct_findings, fresh, reopened, taken_at, judged
     ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, cast(? as timestamptz), false)
 """
-_ADD_RUN = "insert into strategy_runs values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_RUN = """
+    insert into strategy_runs (
+        campaign, round, strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd,
+        canaries_expected, canaries_seen
+    ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 _NOT_RUN = """
     select distinct actor
     from events
@@ -146,7 +151,9 @@ def record_round(
     for run in manifest.runs:
         angle = json.dumps(run.angle, ensure_ascii=False, sort_keys=True)
         for number, attempt in enumerate(run.attempts, start=1):
-            rows = run.file.rows if run.file and number == len(run.attempts) else 0
+            last = number == len(run.attempts)
+            rows = run.file.rows if run.file and last else 0
+            recall = (run.canaries.expected, run.canaries.seen) if run.canaries and last else (None, None)
             usage = (attempt.usage.calls, attempt.usage.tokens, attempt.usage.cost_usd)
             ledger.connection.execute(
                 _ADD_RUN,
@@ -160,6 +167,7 @@ def record_round(
                     rows,
                     attempt.seconds,
                     *usage,
+                    *recall,
                 ],
             )
 

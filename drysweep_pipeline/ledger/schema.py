@@ -75,10 +75,22 @@ def m003_fuller_lives(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_FULLER_LIVES)
 
 
+_RECALL = """
+alter table strategy_runs add column canaries_expected integer;
+alter table strategy_runs add column canaries_seen integer;
+"""
+
+
+def m004_recall(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remember how many of the canaries that a strategy was to report it did."""
+    connection.execute(_RECALL)
+
+
 MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (
     m001_tables,
     m002_actions,
     m003_fuller_lives,
+    m004_recall,
 )
 
 

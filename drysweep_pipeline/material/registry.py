@@ -85,6 +85,11 @@ class Registry:
         match = pattern(self.services).fullmatch(path)
         return match[1] if match else None
 
+    def shares(self, path: str) -> bool:
+        """Tell whether a file tells of many services at once."""
+        matches = ((source, pattern(source.file).fullmatch(path)) for _, source in self.sources)
+        return any(match is not None and not match.groups() for _, match in matches)
+
     def rows(self, path: str, leaves: list[Leaf]) -> Iterator[Keyed]:
         """Yield what a file says about services. Raises ``Unreadable`` where entries do not name their service."""
         for table, source in self.sources:

@@ -124,7 +124,7 @@ def freeze_at(
         if material.map.modified is not None:
             listing = listing.dated(modified_times(material.map.modified, where, listing))
     _refuse_empty(material, listing, registry)
-    return _frozen(
+    return frozen(
         snapshots / digest(material, listing),
         listing,
         lambda folder: write_tables(folder, listing, registry, material.max_bytes),
@@ -137,7 +137,7 @@ def _freeze_tables(material: TablesMaterial, path: Path, snapshots: Path) -> Sna
     checkout = git.checkout(path if path.is_dir() else path.parent)
     if checkout is not None:
         listing = revised(listing, checkout, {file.path for file in listing.files}.__contains__)
-    snapshot = _frozen(
+    snapshot = frozen(
         snapshots / digest(material, listing), listing, lambda folder: _write_read(material, path, listing, folder)
     )
     if not material.allow_empty and not any(rows for _, rows in snapshot.tables):
@@ -184,8 +184,11 @@ def _refuse_empty(material: RegistryMaterial | FilesMaterial, listing: Listing, 
     raise MaterialError(f"holds {what}", file=listing.root, help="say allow_empty: true if that is as it should be")
 
 
-def _frozen(folder: Path, listing: Listing, write: Callable[[Path], Written]) -> Snapshot:
-    """Return the snapshot that is in a folder, or have its tables written there."""
+def frozen(folder: Path, listing: Listing, write: Callable[[Path], Written]) -> Snapshot:
+    """Return the snapshot that is in a folder, or have its tables written there, whole or not at all.
+
+    Raises ``MaterialError`` where there is no writing.
+    """
     with contextlib.suppress(IntegrityError):
         return Snapshot.open(folder)
     try:

@@ -109,13 +109,14 @@ def _add_settings(tables: dict[str, _Table], path: str, text: str | None, regist
     if text is None:
         return
     leaves = read_settings(path, text)
-    for row in _setting_rows(path, leaves):
+    for row in setting_rows(path, leaves):
         tables["settings"].add(*row)
     for keyed in registry.rows(path, leaves) if registry is not None else ():
         tables[keyed.table].add(keyed.service, keyed.key, keyed.value)
 
 
-def _setting_rows(path: str, leaves: list[Leaf]) -> Iterator[tuple[Any, ...]]:
+def setting_rows(path: str, leaves: list[Leaf]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the table ``settings`` that the leaves of a file make."""
     for leaf in leaves:
         yield path, leaf.document, leaf.pointer, leaf.key, leaf.value, leaf.type, leaf.line
 

@@ -126,12 +126,25 @@ def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
     yield from ("", "## What each strategy yielded", "")
     names = ("strategy", "found", "found by it alone", "rejected", "calls", "cost (USD)")
     columns = ("found", "unique_found", "rejected", "calls")
+    watched = any(row["canaries_expected"] is not None for row in strategies)
     yield from _table(
-        names,
+        (*names, "canaries seen") if watched else names,
         (
-            (cell(row["strategy"]), *(str(row[name]) for name in columns), f"{row['cost_usd']:.2f}")
+            (
+                cell(row["strategy"]),
+                *(str(row[name]) for name in columns),
+                f"{row['cost_usd']:.2f}",
+                *([_recall(row)] if watched else []),
+            )
             for row in strategies
         ),
+    )
+
+
+def _recall(row: Row) -> str:
+    """Return how many planted problems a strategy reported of those it was to; summed over its rounds."""
+    return (
+        "none expected" if row["canaries_expected"] is None else f"{row['canaries_seen']} of {row['canaries_expected']}"
     )
 
 

@@ -1,0 +1,114 @@
+"""Canaries: what a strategy should have reported, what it did, and what may not be told of what was planted.
+
+Everything that stems from planted material is known by a *planted name*: a path, the name of a service, or a declared
+mark, none of which the material or the sweep mentions anywhere. So whatever mentions one stems from a canary, and
+nothing else does. Pure: making the planted copy is ``material.planting``.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drysweep_pipeline import fingerprint
+from drysweep_pipeline.declaration.model import Canaries, Canary, Sweep
+from drysweep_pipeline.variation import Look
+
+SHORTEST = 4
+HIDDEN = "[planted]"
+# What JSON writes another way, so that a name with it would be overlooked in one.
+_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What became of the canaries that a strategy was expected to report in a round; ``missed`` are their names.
+
+    ``withheld`` counts the rows that were left out because they mention something planted.
+    """
+
+    expected: int
+    seen: int
+    missed: tuple[str, ...] = ()
+    withheld: int = 0
+
+    @property
+    def reason(self) -> str | None:
+        """Why the strategy counts as not run, or None where it saw all of them."""
+        if not self.missed:
+            return None
+        many = "canary" if len(self.missed) == 1 else "canaries"
+        return f"missed the {many} {', '.join(self.missed)}"
+
+
+def expected(sweep: Sweep, look: Look) -> dict[str, str]:
+    """Return the identities that a strategy should report at a look, each with the name of its canary."""
+    canaries = sweep.canaries.expect if sweep.canaries is not None else ()
+    return {
+        identity_of(canary, sweep.fingerprint.fields): canary.name
+        for canary in canaries
+        if canary.expected(look.strategy, look.angle)
+    }
+
+
+def identity_of(canary: Canary, fields: Sequence[str]) -> str:
+    """Return the canonical text of what a canary is to be reported as."""
+    return fingerprint.identity([canary.finding[name] for name in fields])
+
+
+def recall(wanted: Mapping[str, str], reported: Iterable[str]) -> Recall:
+    """Return which of the wanted identities were reported, and the names of the canaries that were not."""
+    seen = set(wanted) & set(reported)
+    missed = tuple(sorted(name for identity, name in wanted.items() if identity not in seen))
+    return Recall(len(wanted), len(seen), missed)
+
+
+def scrubbed(text: str, names: Iterable[str]) -> str:
+    """Return a text without the planted names in it, for whoever reads a reason or an error."""
+    # The longest first, since a path holds the name of its service.
+    ordered = sorted(names, key=len, reverse=True)
+    pattern = "|".join(re.escape(name) for name in ordered)
+    return re.sub(pattern, HIDDEN, text, flags=re.IGNORECASE) if pattern else text
+
+
+def problems(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield (key below ``canaries``, what, help) for planted names and canaries that could be taken for the real."""
+    assert sweep.canaries is not None, "nobody asks where nothing is planted"
+    words = _vocabulary(sweep)
+    for name in names:
+        at: tuple[str | int, ...] = ("marks",) if name in sweep.canaries.marks else ("path",)
+        if len(name) < SHORTEST:
+            yield at, f"the planted name {name!r} is too short", f"give it {SHORTEST} letters or more"
+        elif _ESCAPED.search(name):
+            yield at, f"the planted name {name!r} holds a quote, a backslash or a control character", "leave it out"
+        elif name.lower() in words:
+            yield at, f"the sweep itself says {name!r}, which is planted", "plant something by another name"
+    for index, canary in enumerate(sweep.canaries.expect):
+        told = [str(value).lower() for value in canary.finding.values()]
+        if not any(name.lower() in value for name in names for value in told):
+            what = f"the finding of the canary {canary.name!r} names nothing that is planted"
+            help = "a real finding could be the same: name its path or service, or a mark"
+            yield ("expect", index, "finding"), what, help
+
+
+def unwatched(sweep: Sweep) -> list[str]:
+    """Return the strategies that are expected to report no canary, whatever their angle."""
+    canaries = sweep.canaries.expect if sweep.canaries is not None else ()
+    return [
+        each.name
+        for each in sweep.strategies
+        if not any(canary.expected(each.name, angle) for canary in canaries for angle in each.angles or ({},))
+    ]
+
+
+def not_planted(canaries: Canaries, texts: Iterable[str]) -> list[str]:
+    """Return the marks that stand in none of the planted texts."""
+    low = [text.lower() for text in texts]
+    return [mark for mark in canaries.marks if not any(mark.lower() in text for text in low)]
+
+
+def _vocabulary(sweep: Sweep) -> str:
+    """Return all that a sweep says, its queries included, without what it says of canaries."""
+    said: dict[str, Any] = sweep.model_dump(mode="json", exclude={"canaries"})
+    return json.dumps(said, ensure_ascii=False).lower()

@@ -1,0 +1,105 @@
+"""The canaries of a wave: who searches the planted copy, whether it saw what it should have, and that nothing leaks.
+
+Who is expected to see no canary in a round searches the snapshot as it is. So does a query, for its findings: it is
+run over the planted copy as well, only to see whether it sees; what lands of it is what lands without canaries.
+"""
+
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from drysweep_pipeline import canaries, sandbox
+from drysweep_pipeline.budget import Meter
+from drysweep_pipeline.canaries import Recall
+from drysweep_pipeline.declaration.model import ChildStrategy, Strategy
+from drysweep_pipeline.engine.asking import Asking, reported
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.errors import FinderError, IntegrityError
+from drysweep_pipeline.finders import Found
+from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.material.planting import Planted
+from drysweep_pipeline.material.planting import plant as planted_copy
+from drysweep_pipeline.variation import Look
+
+MISSED = "missed"
+
+
+def plant(campaign: Campaign, snapshot: Snapshot | None) -> Planted | None:
+    """Return the copy of a round's snapshot in which the canaries of the sweep are planted; None where it has none.
+
+    Raises ``MaterialError`` where they cannot be planted, or are not those that the campaign started with.
+    """
+    declaration = campaign.declaration
+    if snapshot is None or declaration.sweep.canaries is None:
+        return None
+    return planted_copy(declaration.sweep, declaration.base, snapshot, campaign.home.planted)
+
+
+def missed(strategy: Strategy, found: Found, recall: Recall | None) -> FinderError | None:
+    """Return why a look is to be repeated: it missed a canary, and another one may see it; None where not."""
+    if recall is None or not recall.missed or found.prepared is None:
+        return None
+    certain = isinstance(strategy, ChildStrategy) and strategy.deterministic
+    return None if certain else FinderError(str(recall.reason), status=MISSED)
+
+
+class Watch:
+    """Has the strategies of one wave search, and tells which of them missed a canary."""
+
+    def __init__(self, asking: Asking, campaign: Campaign, round: int, snapshot: Snapshot | None) -> None:
+        self._asking, self._sweep = asking, campaign.declaration.sweep
+        planted = plant(campaign, snapshot)
+        self._names = planted.names if planted is not None else ()
+        self._planted = planted.snapshot if planted is not None else None
+        self._over_planted = Asking(campaign, round, self._planted, asking.children)
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        # Held open as the snapshot itself is, so that the queries of a wave share one engine.
+        with suppress(IntegrityError):
+            if self._planted is not None:
+                self._open.enter_context(sandbox.locked(self._planted.database))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+        self._over_planted.__exit__(kind, error, trace)
+
+    def search(self, strategy: Strategy, look: Look, meter: Meter) -> tuple[Found, Recall | None]:
+        """Have a strategy look once; return what it found, and which canaries it saw where it was to see any.
+
+        Raises ``FinderError`` where it did not run to its end.
+        """
+        wanted = canaries.expected(self._sweep, look)
+        if not wanted:
+            return self._asking.search(strategy, look, meter), None
+        seeing = self._over_planted.search(strategy, look, meter)
+        found = self._asking.search(strategy, look, meter) if _searches_twice(strategy) else seeing
+        if found.failure is not None:
+            return found, None
+        return found, canaries.recall(wanted, reported(seeing, self._sweep.fingerprint.fields, wanted))
+
+    def withheld_from(self, strategy: Strategy, look: Look) -> tuple[str, ...]:
+        """Return the planted names that what a strategy reports at a look may mention, and must not be landed with."""
+        wanted = canaries.expected(self._sweep, look)
+        return self._names if wanted and not _searches_twice(strategy) else ()
+
+    def cleaned(self, run: StrategyRun) -> StrategyRun:
+        """Return what became of a strategy without anything planted in what it says of its failures."""
+        if not self._names:
+            return run
+        attempts = tuple(replace(each, reason=self._said(each.reason)) for each in run.attempts)
+        refused = tuple(replace(each, reason=str(self._said(each.reason))) for each in run.first_refused)
+        return replace(run, reason=self._said(run.reason), attempts=attempts, first_refused=refused)
+
+    def _said(self, text: str | None) -> str | None:
+        return None if text is None else canaries.scrubbed(text, self._names)
+
+
+def _searches_twice(strategy: Strategy) -> bool:
+    """Tell whether a strategy searches the snapshot too: a query does, which costs next to nothing and no call."""
+    return strategy.kind == "sql"
