@@ -12,7 +12,7 @@ from typing import Self
 from drysweep_pipeline import canaries, sandbox
 from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.canaries import Recall
-from drysweep_pipeline.declaration.model import ChildStrategy, Strategy
+from drysweep_pipeline.declaration.model import OutsideStrategy, Strategy
 from drysweep_pipeline.engine.asking import Asking, reported
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.errors import FinderError, IntegrityError
@@ -41,7 +41,7 @@ def missed(strategy: Strategy, found: Found, recall: Recall | None) -> FinderErr
     """Return why a look is to be repeated: it missed a canary, and another one may see it; None where not."""
     if recall is None or not recall.missed or found.prepared is None:
         return None
-    certain = isinstance(strategy, ChildStrategy) and strategy.deterministic
+    certain = isinstance(strategy, OutsideStrategy) and strategy.deterministic
     return None if certain else FinderError(str(recall.reason), status=MISSED)
 
 

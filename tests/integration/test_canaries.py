@@ -1,18 +1,22 @@
 """Canaries in the waves and rounds of real campaigns: who misses one did not run, and nothing planted is ever told."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from drysweep_pipeline.canaries import HIDDEN
+from drysweep_pipeline.declaration import read_declaration
+from drysweep_pipeline.declaration.checks import canary_problems, sql_problems
 from drysweep_pipeline.engine.wave import plan, read_plan, wave
 from drysweep_pipeline.errors import MaterialError, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun, read_manifest
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import write_report
+from drysweep_pipeline.reports.markdown import render
 from drysweep_pipeline.reports.summary import summary
 from tests.canaries import SERVICE, expecting, planted, said_in
 from tests.finders import command, declared, function, rows, waved
@@ -254,3 +258,27 @@ def test_a_copy_that_is_gone_or_spoilt_is_made_again(tmp_path: Path) -> None:
     [run] = wave(campaign, 1)
     assert run.status == "ok"
     assert {each.name: each.read_bytes() for each in copy.glob("*.parquet")} == first
+
+
+_BLOCK = re.compile(
+    r"`(?P<file>[\w./-]+\.(?:yaml|sql))`[^\n`]*:\n\n```\w+\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+def test_the_example_of_the_page_finds_and_reports_what_it_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "canaries.md").read_text(encoding="utf-8")
+    blocks = {match["file"]: match["text"] for match in _BLOCK.finditer(page)}
+    assert len(blocks) == 5
+    for name, text in blocks.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for name, text in {"api": "limit: never\n", "web": "owner: bob\n", "db": "limit: 5s\n"}.items():
+        (tmp_path / "registry" / "services" / f"{name}.yaml").write_text(text)
+    declaration = read_declaration(tmp_path / "limits.yaml")
+    assert sql_problems(declaration) == canary_problems(declaration) == []
+    home = Home(tmp_path / "home")
+    campaign = run_to_its_end(begin(tmp_path / "limits.yaml", home))
+    told = summary(home, "limits", campaign.id)
+    assert (told["outcome"], told["states"]) == ("converged", {"api/odd_limit": "open", "web/no_limit": "open"})
+    [line] = re.findall(r"^```text\n(.*)\n```$", page, re.MULTILINE)
+    assert line in render(home, "limits", campaign.id)
