@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from drysweep_pipeline.cli.driving import drive, show
 from drysweep_pipeline.cli.output import note
 from drysweep_pipeline.declaration import Declaration
-from drysweep_pipeline.declaration.model import ScriptedMaterial
+from drysweep_pipeline.declaration.model import CommandMaterial, ScriptedMaterial
 from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides, campaigns
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
@@ -77,6 +77,10 @@ def _stepped(first: datetime, last: datetime, every: str) -> list[datetime]:
 
 def _dated(declaration: Declaration, first: datetime, last: datetime) -> list[datetime]:
     material = declaration.sweep.material
+    if isinstance(material, CommandMaterial):
+        raise DeclarationError(
+            "what a program can print has no dates", file=declaration.path, key="--every", help="use --every DAYS"
+        )
     if isinstance(material, ScriptedMaterial) or "{as_of}" not in material.path:
         raise DeclarationError(
             "the material is not dated", file=declaration.path, key="material.path", help="use {as_of}, or --every DAYS"

@@ -18,6 +18,7 @@ from drysweep_pipeline.declaration.model import (
     VARYING,
     AnyStrategy,
     CommandJudge,
+    CommandMaterial,
     CommandStrategy,
     NoJudge,
     OutsideStrategy,
@@ -106,7 +107,7 @@ def _misfits(written: Written, sweep: Sweep) -> Iterator[DeclarationError]:
     from drysweep_pipeline.judges.sql import table_of_findings
     from drysweep_pipeline.material.schema import REGISTRY_TABLES, TABLES
 
-    if isinstance(sweep.material, ScriptedMaterial | TablesMaterial):
+    if isinstance(sweep.material, ScriptedMaterial | TablesMaterial | CommandMaterial):
         return  # what columns there are is known once the material is read
     tables = {**TABLES, **(REGISTRY_TABLES if isinstance(sweep.material, RegistryMaterial) else {})}
     with binding.empty({**tables, "findings": table_of_findings(sweep.fingerprint.fields)}) as connection:
@@ -186,14 +187,15 @@ def _judging(sweep: Sweep, base: Path) -> Iterator[str]:
 
 
 def _searching(sweep: Sweep, base: Path) -> Iterator[str]:
-    """Yield what would keep a strategy from running here."""
+    """Yield what would keep the material from being printed here, or a strategy from running."""
+    yield from _in_a_child(sweep.material, "the material", base)
     for strategy in sweep.strategies:
         yield from _in_a_child(strategy, f"the strategy {strategy.name!r}", base)
 
 
 def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
     """Yield what a child or a service would lack: a program or module, and variables that it is to be given."""
-    if isinstance(who, CommandJudge | CommandStrategy):
+    if isinstance(who, CommandJudge | CommandStrategy | CommandMaterial):
         yield from _program(who.argv[0], name, base)
     if isinstance(who, PythonJudge | PythonStrategy) and not _is_found(who.call, base):
         effect = "every finding stays undecided" if isinstance(who, PythonJudge) else "it is not run in any round"
@@ -203,7 +205,7 @@ def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
         )
     if isinstance(who, Service) and who.ca_file is not None and not (base / who.ca_file).is_file():
         yield f"T{name[1:]} trusts the authorities in {who.ca_file}, which is no file: nothing can be asked of it here."
-    if isinstance(who, CommandJudge | PythonJudge | CommandStrategy | PythonStrategy | Service):
+    if isinstance(who, CommandMaterial | CommandJudge | PythonJudge | CommandStrategy | PythonStrategy | Service):
         for variable in who.env:
             if variable not in os.environ:
                 yield f"T{name[1:]} is to be given the variable {variable}, which is not set here."

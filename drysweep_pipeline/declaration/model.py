@@ -456,7 +456,7 @@ class TableSource(Part):
     file: FileBelow = ""
     format: Literal["csv", "tsv", "json", "jsonl", "parquet", "database"] | None = None
     table: str | None = None
-    columns: dict[Annotated[str, Field(min_length=1)], ColumnType] = {}
+    columns: dict[Annotated[str, Field(min_length=1)], ColumnType] = Field(default_factory=dict)
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     all_text: StrictBool = False
 
@@ -483,6 +483,37 @@ class TablesMaterial(Part):
     allow_empty: StrictBool = False
 
 
+class PrintedTable(Part):
+    """A table that a program prints: what its columns are, as far as that is declared."""
+
+    columns: dict[Annotated[str, Field(min_length=1)], ColumnType] = Field(default_factory=dict)
+
+
+class CommandMaterial(Part):
+    """A program that prints the tables to be searched; ``argv`` meets no shell."""
+
+    kind: Literal["command"]
+    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    tables: Annotated[dict[str, PrintedTable], Field(min_length=1), AfterValidator(_are_free)]
+    env: tuple[EnvironmentName, ...] = ()
+    timeout_s: float = Field(default=120.0, gt=0)
+    max_bytes: int = Field(default=256_000_000, ge=1)
+    max_rows: int = Field(default=10_000_000, ge=1)
+    allow_empty: StrictBool = False
+
+    @field_validator("argv")
+    @classmethod
+    def _can_be_filled_in(cls, argv: tuple[str, ...]) -> tuple[str, ...]:
+        for index, word in enumerate(argv):
+            for name in placeholders([word]):
+                if name.startswith("env."):
+                    help = f"name it under env: what stands in argv, everybody on the machine can read ({name[4:]})"
+                    raise not_allowed(f"{{{name}}} does not belong in argv", help, at=(index,))
+                if name != "as_of":
+                    raise not_allowed(f"{{{name}}} is no placeholder", "there is {as_of}", at=(index,))
+        return argv
+
+
 class Reverted(Part):
     """What a revert test answers yes to, from the round after ``after`` on: finding and fix, by their labels."""
 
@@ -499,7 +530,7 @@ class ScriptedMaterial(Part):
 
 
 AnyMaterial = Annotated[
-    RegistryMaterial | FilesMaterial | TablesMaterial | ScriptedMaterial, Field(discriminator="kind")
+    RegistryMaterial | FilesMaterial | TablesMaterial | CommandMaterial | ScriptedMaterial, Field(discriminator="kind")
 ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline import sandbox
-from drysweep_pipeline.declaration.model import ScriptedMaterial
+from drysweep_pipeline.declaration.model import CommandMaterial, ScriptedMaterial
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.naming import Sighted
@@ -107,7 +107,7 @@ def proof_of(campaign: Campaign) -> Proof:
 
 def _folder(campaign: Campaign) -> Path | None:
     material = campaign.declaration.sweep.material
-    if isinstance(material, ScriptedMaterial):
+    if isinstance(material, ScriptedMaterial | CommandMaterial):
         return None
     try:
         return resolve_path(material.path, campaign.declaration.base, campaign.as_of)

@@ -25,10 +25,9 @@ from drysweep_pipeline.engine.watch import MISSED, Watch, missed, plant
 from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
 from drysweep_pipeline.finders import READ_FILES, Found
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
-from drysweep_pipeline.material import Snapshot, freeze
+from drysweep_pipeline.material import Snapshot, freeze, place_of
 from drysweep_pipeline.material.copy import left_out
 from drysweep_pipeline.material.globs import may_hide
-from drysweep_pipeline.material.paths import place_of
 from drysweep_pipeline.values import Rule, Usage
 from drysweep_pipeline.variation import Look, look
 
@@ -67,7 +66,7 @@ def plan(campaign: Campaign, round: int) -> Plan:
     sweep = campaign.declaration.sweep
     looks = tuple(look(s, sweep.name, campaign.id, round, campaign.offset) for s in sweep.asked(round))
     material = sweep.material
-    place = "" if isinstance(material, ScriptedMaterial) else place_of(material.path, campaign.declaration.base)
+    place = "" if isinstance(material, ScriptedMaterial) else place_of(material, campaign.declaration.base)
     planted = plant(campaign, snapshot_of(campaign, digest)) if sweep.canaries is not None else None
     copy = planted.snapshot.digest if planted is not None else ""
     planned = Plan(round, digest, not_searched, looks, place, copy)

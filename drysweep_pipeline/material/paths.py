@@ -55,7 +55,7 @@ def _dated(template: str, base: Path) -> tuple[Path, str | None, tuple[str, ...]
     return _plain(Path(*parts[:dated])), parts[dated], parts[dated + 1 :]
 
 
-def place_of(template: str, base: Path) -> str:
+def undated(template: str, base: Path) -> str:
     """Return where a declaration's material lies, variables filled in and dates left open."""
     parent, segment, below = _dated(template, base)
     return str(parent if segment is None else parent.joinpath(segment, *below))

@@ -20,18 +20,19 @@ from typing import Any, TypeAlias
 import duckdb
 import pyarrow.parquet as pq
 
-from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, TablesMaterial
+from drysweep_pipeline.declaration.model import CommandMaterial, FilesMaterial, RegistryMaterial, TablesMaterial
 from drysweep_pipeline.errors import IntegrityError, MaterialError
-from drysweep_pipeline.material import git
+from drysweep_pipeline.material import command, git
+from drysweep_pipeline.material.command import Printed, read_printed
 from drysweep_pipeline.material.listing import File, Listing, list_files
-from drysweep_pipeline.material.paths import Location, locate, readable, readable_folder
+from drysweep_pipeline.material.paths import Location, locate, readable, readable_folder, undated
 from drysweep_pipeline.material.registry import Registry, modified_times, service_rows
 from drysweep_pipeline.material.revisions import left_out, revised
 from drysweep_pipeline.material.tables import Written, write_tables, write_without_text
-from drysweep_pipeline.material.tabular import list_sources, read_tables, sources
+from drysweep_pipeline.material.tabular import Read, list_sources, read_tables, sources
 
 FORMAT = "snapshot1"
-Material: TypeAlias = RegistryMaterial | FilesMaterial | TablesMaterial
+Material: TypeAlias = RegistryMaterial | FilesMaterial | TablesMaterial | CommandMaterial
 MANIFEST = "snapshot.json"
 DATABASE = "tables.duckdb"
 _STALE_SECONDS = 24 * 3600
@@ -90,14 +91,24 @@ def freeze(material: Material, base: Path, as_of: datetime, snapshots: Path) -> 
     listed in the snapshot, with the reason. Raises ``MaterialError`` where the material cannot be reached, is
     empty, or moves while it is read.
     """
+    if isinstance(material, CommandMaterial):
+        return _freeze_printed(material, command.run(material, base, as_of), snapshots)
     where = locate(material.path, base, as_of)
     if isinstance(material, TablesMaterial):
         return _freeze_tables(material, where.path, snapshots)
     return freeze_at(material, where, snapshots)
 
 
+def place_of(material: Material, base: Path) -> str:
+    """Return where material comes from: its path with dates left open, or the program that prints it."""
+    return json.dumps(material.argv) if isinstance(material, CommandMaterial) else undated(material.path, base)
+
+
 def check_reachable(material: Material, base: Path, as_of: datetime) -> None:
-    """Raise ``MaterialError`` where the place of material is not there or may not be read; nothing in it is opened."""
+    """Raise ``MaterialError`` where material is not there or may not be read; nothing is opened and no program run."""
+    if isinstance(material, CommandMaterial):
+        command.program(material, base, as_of)
+        return
     path = locate(material.path, base, as_of).path
     if isinstance(material, TablesMaterial):
         sources(material, readable(path))
@@ -137,24 +148,42 @@ def _freeze_tables(material: TablesMaterial, path: Path, snapshots: Path) -> Sna
     checkout = git.checkout(path if path.is_dir() else path.parent)
     if checkout is not None:
         listing = revised(listing, checkout, {file.path for file in listing.files}.__contains__)
-    snapshot = frozen(
-        snapshots / digest(material, listing), listing, lambda folder: _write_read(material, path, listing, folder)
+    return _with_rows(
+        material,
+        path,
+        frozen(
+            snapshots / digest(material, listing),
+            listing,
+            lambda folder: _write_read(folder, listing, read_tables(material, path, listing, folder)),
+        ),
     )
+
+
+def _freeze_printed(material: CommandMaterial, printed: Printed, snapshots: Path) -> Snapshot:
+    """Freeze what a program printed; the same rows are the same snapshot, whatever printed them and when."""
+    nothing = Listing(snapshots, (), ())
+    how = material.model_dump(mode="json", include={"kind", "tables", "max_rows", "max_bytes"})
+    text = json.dumps([FORMAT, how, printed.sha256], sort_keys=True)
+    folder = snapshots / hashlib.sha256(text.encode()).hexdigest()
+    snapshot = frozen(folder, nothing, lambda to: _write_read(to, nothing, read_printed(material, printed, to)))
+    return _with_rows(material, material.argv[0], snapshot)
+
+
+def _with_rows(material: TablesMaterial | CommandMaterial, source: Path | str, snapshot: Snapshot) -> Snapshot:
     if not material.allow_empty and not any(rows for _, rows in snapshot.tables):
         unread = "; ".join(f"{file}: {why}" for file, why in snapshot.unreadable())
         help = f"not read: {unread}" if unread else "say allow_empty: true if that is as it should be"
-        raise MaterialError("holds no row in any table", file=path, help=help)
+        raise MaterialError("holds no row in any table", file=source, help=help)
     return snapshot
 
 
-def _write_read(material: TablesMaterial, path: Path, listing: Listing, folder: Path) -> Written:
-    read = read_tables(material, path, listing, folder)
+def _write_read(folder: Path, listing: Listing, read: Read) -> Written:
     unreadable = tuple(sorted({*listing.unreadable, *read.unreadable}))
     rows = write_without_text(folder, replace(listing, unreadable=unreadable))
     return Written({**rows, **read.rows}, tuple(sorted(read.rows)))
 
 
-def digest(material: Material, listing: Listing) -> str:
+def digest(material: RegistryMaterial | FilesMaterial | TablesMaterial, listing: Listing) -> str:
     """Return the hex digest of what a snapshot is made from: files, times, how they are read, and in git the commit."""
     how = material.model_dump(mode="json", exclude={"path", "allow_empty", "timeout_s"})
     files = [[file.path, file.sha256, _iso(file)] for file in listing.files]

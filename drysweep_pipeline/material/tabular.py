@@ -88,8 +88,9 @@ def read_tables(material: TablesMaterial, path: Path, listing: Listing, out: Pat
             refused = [(file.path, f"table {name}: {why}") for file in files if (why := copies.refused(file, source))]
             unread += refused
             if not refused:
-                tasks.append(_wanted(name, source, [copies.of(file) for file in files], material))
-        rows, reasons = _asked(tasks, out, scratch, material.timeout_s)
+                copied = [copies.of(file) for file in files]
+                tasks.append(task(name, source, copied, material.max_rows, material.max_bytes))
+        rows, reasons = read_files(tasks, out, scratch, material.timeout_s)
     shown = {name: source.file for name, source in sources(material, path).items()}
     unread += [(shown[name], f"table {name}: {why}") for name, why in reasons.items()]
     return Read(rows, tuple(sorted(set(unread))))
@@ -177,7 +178,8 @@ def _has_something(path: Path) -> bool:
         return False
 
 
-def _wanted(name: str, source: TableSource, files: list[Path], material: TablesMaterial) -> dict[str, Any]:
+def task(name: str, source: TableSource, files: list[Path], max_rows: int, max_bytes: int) -> dict[str, Any]:
+    """Return what the child is told of one table."""
     wanted = Wanted(
         name,
         str(source.format),
@@ -186,16 +188,19 @@ def _wanted(name: str, source: TableSource, files: list[Path], material: TablesM
         source.table,
         source.delimiter or ("\t" if source.format == "tsv" else ","),
         source.all_text,
-        material.max_rows,
-        material.max_bytes,
+        max_rows,
+        max_bytes,
     )
     return {**asdict(wanted), "files": [str(file) for file in files]}
 
 
-def _asked(
+def read_files(
     tasks: list[dict[str, Any]], out: Path, scratch: Path, seconds: float
 ) -> tuple[dict[str, int], dict[str, str]]:
-    """Have a child read tables; return rows by name, and why the others were not read."""
+    """Have a child read tables into ``out``; return rows by name, and why the others were not read.
+
+    Raises ``MaterialError`` where it did not come to its end.
+    """
     if not tasks:
         return {}, {}
     given = json.dumps({"out": str(out), "scratch": str(scratch), "tables": tasks}).encode() + b"\n"

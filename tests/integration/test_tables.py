@@ -287,7 +287,7 @@ def test_the_same_bytes_read_alike_are_one_snapshot_and_one_byte_makes_another(
     os.utime(folder / "a.csv", (0, 0))
     written(folder, {"beside.txt": "y"})
     with monkeypatch.context() as patch:
-        patch.setattr(tabular, "_asked", None)
+        patch.setattr(tabular, "read_files", None)
         assert frozen(tmp_path, tables({"t": "a.csv"}, allow_empty=True, timeout_s=5)) == first
     other = frozen(tmp_path, tables({"t": {"file": "a.csv", "all_text": True}}))
     written(folder, {"a.csv": "a,b\n1,3\n"})
