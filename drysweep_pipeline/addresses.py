@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from drysweep_pipeline.errors import FinderError
 
@@ -110,9 +110,10 @@ def secrets(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def hidden(text: str, known: Iterable[str]) -> str:
-    """Return a text with every secret in it blotted out, also as JSON writes it."""
+    """Return a text with every secret in it blotted out, also as JSON and addresses write it."""
     for secret in known:
-        for written in (secret, json.dumps(secret)[1:-1], secret.replace("/", "\\/")):
+        in_json = json.dumps(secret)[1:-1]
+        for written in (secret, in_json, in_json.replace("/", "\\/"), quote(secret), quote(secret, safe="")):
             text = text.replace(written, _HIDDEN)
     return text
 
