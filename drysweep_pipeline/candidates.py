@@ -7,7 +7,7 @@ a round is ``landing``'s business.
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +21,7 @@ import pyarrow as pa
 from drysweep_pipeline import fingerprint
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.errors import RowsRefused
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Severity
 
@@ -99,6 +100,11 @@ def land_prepared(
     return _landed(table, strategy, fields, _given(fields), path, planted)
 
 
+def written_as_json(fields: tuple[str, ...]) -> dict[str, Callable[[Any], str]]:
+    """Return the columns of prepared rows whose texts are JSON, with what writes a value of theirs."""
+    return {"attributes": _json_text, **dict.fromkeys(_given(fields), fingerprint.token)}
+
+
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
     """Return prepared rows of several attempts as one table: what is unfit as the last has it, no row twice."""
     *earlier, last = tables
@@ -171,7 +177,7 @@ def _check_values(row: Mapping[str, Any], fields: tuple[str, ...]) -> None:
             )
     line = row.get("line")
     if line is not None and (isinstance(line, bool) or not isinstance(line, int) or line not in _LINE_NUMBERS):
-        raise RowsRefused(f"bad_line: {line!r:.60}", help="a whole number is expected")
+        raise RowsRefused(f"bad_line: {hidden(repr(line)):.60}", help="a whole number is expected")
 
 
 def _check_names(names: Iterable[Any], fields: tuple[str, ...]) -> None:

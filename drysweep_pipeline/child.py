@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Protocol, Self
 
 from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.redaction import hidden
 
 GRACE_SECONDS = 2.0
 """How long a child that is told to end has until it is killed."""
@@ -31,7 +32,7 @@ PASSED_ON = ("PATH", "LANG", "LANGUAGE", "TZ")
 """The variables that every child is given as they are here, beside all that begin with ``LC_``."""
 _LEASH = Path(__file__).with_name("leash.py")
 _CHUNK = 1 << 16
-_STDERR_BYTES = 4096
+_STDERR_BYTES = 1 << 16
 _LINES_SHOWN = 3
 _SHOWN = 500
 
@@ -137,7 +138,9 @@ class Child:
 
     def complaint(self) -> str:
         """Return the last lines of what it wrote on stderr, after a colon; empty where it wrote nothing."""
-        written = [line.strip() for line in self._err.decode("utf-8", "replace").splitlines() if line.strip()]
+        # Before lines are left out or cut: half a secret is not known for one.
+        text = hidden(self._err.decode("utf-8", "replace"))
+        written = [line.strip() for line in text.splitlines() if line.strip()]
         return f": {'; '.join(written[-_LINES_SHOWN:])[-_SHOWN:]}" if written else ""
 
     def kill(self) -> None:

@@ -35,7 +35,10 @@ def value(text: str) -> Any:
 
 def shown(said: Any) -> str:
     """Return what was said, short."""
-    text = json.dumps(said, default=str)
+    # Here, so that who only reads does without it; and before it is cut, since half a secret is not known for one.
+    from drysweep_pipeline.redaction import hidden
+
+    text = hidden(json.dumps(said, default=str))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -22,6 +22,11 @@ class Home:
         """The published file that analysts query."""
         return self.root / "history" / "history.duckdb"
 
+    @property
+    def redaction_key(self) -> Path:
+        """The key under which secrets are marked; private."""
+        return self.root / "redaction.key"
+
     def sweep(self, name: str) -> "SweepHome":
         """Return the places of one sweep."""
         return SweepHome(self, name)

@@ -74,9 +74,18 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader has what it wanted; Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        raise _without_secrets(error) from None
     if code == INTERRUPTED:
         sys.stderr.write("interrupted; `drysweep resume` goes on from the last whole round\n")
     return code if isinstance(code, int) else 0
+
+
+def _without_secrets(error: Exception) -> BaseException:
+    """Return what nobody expected, for Python to show, with what this process knows to be secret masked."""
+    from drysweep_pipeline.redaction import without_secrets
+
+    return without_secrets(error)
 
 
 def _refuse(error: DrysweepError, *, as_json: bool) -> int:
@@ -109,5 +118,8 @@ def _complain(*lines: str) -> None:
 
 
 def _write_json(what: str, file: str | None, line: int | None, key: str | None, help: str | None) -> None:
-    problem: dict[str, Any] = {"schema_version": 1, "error": what, "file": file, "line": line, "key": key, "help": help}
+    from drysweep_pipeline.redaction import hidden_data
+
+    said = hidden_data({"error": what, "file": file, "line": line, "key": key, "help": help})
+    problem: dict[str, Any] = {"schema_version": 1, **said}
     sys.stdout.write(json.dumps(problem, ensure_ascii=False) + "\n")

@@ -17,6 +17,7 @@ def validate(
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.declaration import find_sweeps, resolve_sweep
     from drysweep_pipeline.errors import NotFound
+    from drysweep_pipeline.redaction import hidden, hidden_data
 
     root = project_root()
     paths = [resolve_sweep(sweep, root)] if sweep else list(find_sweeps(root).values())
@@ -27,19 +28,13 @@ def validate(
         problems, warnings = _examine(path)
         broken = broken or bool(problems)
         if json:
-            put_json(
-                {
-                    "schema_version": 1,
-                    "file": str(path),
-                    "problems": [_as_json(p) for p in problems],
-                    "warnings": warnings,
-                }
-            )
+            said = {"file": str(path), "problems": [_as_json(p) for p in problems], "warnings": warnings}
+            put_json({"schema_version": 1, **hidden_data(said)})
             continue
         for problem in problems:
-            put(str(problem))
+            put(hidden(str(problem)))
         for warning in warnings:
-            put(f"{path}: warning: {warning}")
+            put(hidden(f"{path}: warning: {warning}"))
         if not problems:
             put(f"{path}: valid")
     return 2 if broken else 0

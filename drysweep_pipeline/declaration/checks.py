@@ -41,8 +41,10 @@ from drysweep_pipeline.declaration.model import (
 )
 from drysweep_pipeline.declaration.reading import Declaration, read_declaration
 from drysweep_pipeline.declaration.refusals import Written, did_you_mean
+from drysweep_pipeline.declaration.secrets import too_short
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, read_yaml
 from drysweep_pipeline.errors import DeclarationError, DrysweepError, Refused
+from drysweep_pipeline.redaction.known import LEAST
 
 # Bound in every query of a strategy, whatever its angle.
 ALWAYS_BOUND = frozenset({"seed", "round"})
@@ -54,9 +56,8 @@ def warnings(declaration: Declaration) -> list[str]:
     """Return what is allowed and still unwise in a sweep, a sentence each; an empty list where nothing is."""
     sweep = declaration.sweep
     here = chain(_searching(sweep, declaration.base), _judging(sweep, declaration.base))
-    return list(
-        chain(_variation(sweep), _unused(sweep), _blind_spots(sweep), here, _ceilings(sweep), _unwatched(sweep))
-    )
+    of_all = chain(_blind_spots(sweep), here, _ceilings(sweep), _unwatched(sweep), _redacting(declaration))
+    return list(chain(_variation(sweep), _unused(sweep), of_all))
 
 
 def canary_problems(declaration: Declaration) -> list[DrysweepError]:
@@ -73,6 +74,18 @@ def canary_problems(declaration: Declaration) -> list[DrysweepError]:
     except DrysweepError as error:
         return [error]
     return [written.refusal(("canaries", *keys), what, help) for keys, what, help in problems(sweep, names)]
+
+
+def _redacting(declaration: Declaration) -> Iterator[str]:
+    """Yield what keeps secrets from being masked as one may expect."""
+    plain, mode = declaration.sweep.model_dump(), declaration.sweep.redaction.mode
+    if mode == "off":
+        yield "Redaction is off: secrets that strategies report are written as they are."
+        return
+    if mode == "mask":
+        yield "All secrets are masked alike: findings that differ in a secret only are one finding; mode: hash parts them."
+    for name in too_short(plain, declaration.base):
+        yield f"The value of {name} is shorter than {LEAST} characters and is not masked: it may stand in other words."
 
 
 def sql_problems(declaration: Declaration) -> list[DeclarationError]:

@@ -677,6 +677,18 @@ def _can_be_expected(canary: Canary, index: int, strategies: tuple[Strategy, ...
             raise not_allowed(what, at=("expect", index, "angles", number))
 
 
+class Redaction(Part):
+    """How secrets are made unreadable before anything is written, and which variables hold some, or hold none.
+
+    ``env``: variables that hold secrets, beside those that strategies, judges and material name. ``plain``: those of
+    them that hold none.
+    """
+
+    mode: Literal["hash", "mask", "off"] = "hash"
+    env: tuple[EnvironmentName, ...] = ()
+    plain: tuple[EnvironmentName, ...] = ()
+
+
 class Sweep(Part):
     """A declared search."""
 
@@ -693,6 +705,7 @@ class Sweep(Part):
     fixed_by: Literal["person", "evidence"] = "person"
     schedule: Schedule | None = None
     canaries: Canaries | None = None
+    redaction: Redaction = Redaction()
 
     @field_validator("canaries")
     @classmethod

@@ -26,8 +26,10 @@ from drysweep_pipeline.declaration.refusals import (
     problems,
     shown,
 )
+from drysweep_pipeline.declaration.secrets import redactor_here, written_out
 from drysweep_pipeline.declaration.yaml_reader import MAX_BYTES, Document, Keys, read_yaml
 from drysweep_pipeline.errors import DeclarationError, IntegrityError, NotFound
+from drysweep_pipeline.redaction import remember
 
 TYPE = "drysweep_pipeline.Sweep"
 # What else Dagster lets stand beside them in a defs.yaml; it is Dagster's to read.
@@ -207,8 +209,11 @@ def _examined(
 ) -> tuple[Sweep | None, list[DeclarationError]]:
     """Return the sweep, or everything that keeps it from being one."""
     written = Written(path, data, Sweep, document)
+    # Before anything that is refused is quoted.
+    remember(path, redactor_here(data, path.parent))
     found = _one_round_fits(written)
     filled, unread = _with_texts(written)
+    found += written_out(written, filled)
     sweep = None
     try:
         sweep = Sweep.model_validate(filled)

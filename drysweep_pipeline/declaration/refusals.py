@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, dotted
 from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.redaction import hidden
 
 # Fields that reading fills in; they are nobody's to write and no refusal offers them.
 FILLED_IN = frozenset({"text", "line", "digest"})
@@ -196,6 +197,7 @@ def shown(value: object) -> str:
     if isinstance(value, date):
         return f"the date {value.isoformat()}"
     text = repr(value)
+    text = hidden(text)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

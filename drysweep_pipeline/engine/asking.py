@@ -1,6 +1,7 @@
 """What strategies are asked, in a wave or a revert test: one way to put a request together, one to land an answer."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.finders import FINDERS, Found, Request
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.material.copy import Copy
@@ -30,6 +32,7 @@ class Asking:
     ) -> None:
         self.children = children or Children()
         self._campaign, self._round = campaign, round
+        self._redactor = redactor_of(campaign)
         self._database = snapshot.database if snapshot else None
         self._copy = Copy(snapshot.folder if snapshot else None)
 
@@ -57,7 +60,21 @@ class Asking:
             self.children,
             meter,
         )
-        return FINDERS[strategy.kind](request)
+        return self._without_secrets(FINDERS[strategy.kind](request))
+
+    def _without_secrets(self, found: Found) -> Found:
+        """Return what was reported with its secrets masked: before a fingerprint is made of it, and before it lands."""
+        fields = self._campaign.declaration.sweep.fingerprint.fields
+        keep = frozenset((*candidates.STANDARD, *fields))
+        table, prepared, rows = found.table, found.prepared, found.rows
+        if table is not None:
+            table = self._redactor.table(table, keep)
+        if prepared is not None:
+            inside = candidates.written_as_json(fields)
+            prepared = self._redactor.table(prepared, {*keep, *prepared.column_names}, inside)
+        if rows is not None:
+            rows = [self._redactor.data(row, keep) for row in rows]
+        return replace(found, table=table, prepared=prepared, rows=rows)
 
 
 def land(

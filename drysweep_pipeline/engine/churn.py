@@ -19,6 +19,7 @@ from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.moves import snapshot_round
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.reverting import Bench, Reverted, raised
 from drysweep_pipeline.engine.wave import budget_of
 from drysweep_pipeline.errors import DrysweepError, MaterialError, Refused
@@ -341,4 +342,4 @@ class _Trials:
     def _said(self, pair: AtAFix, answer: Answered, reason: str, reverted: Reverted | None = None) -> Tested:
         at = f" ({pair.revision})" if pair.revision else ""
         named = reason.replace("{fix}", f"the fix of {self.labels[str(pair.fix)]}{at}", 1)
-        return _of(pair, self.runs[pair.strategy], answer, named, reverted)
+        return _of(pair, self.runs[pair.strategy], answer, redactor_of(self.campaign).text(named), reverted)

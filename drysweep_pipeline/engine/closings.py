@@ -15,6 +15,7 @@ from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.engine import actions, journal
 from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.naming import sighted_in_round
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import by_chance, cuts_off
 from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.errors import DrysweepError
@@ -76,7 +77,9 @@ def close(ledger: Ledger, campaign: Campaign) -> None:
     evidence = _weighed(campaign, absences(ledger, campaign.id, campaign.place(0)))
     if evidence.proven or (evidence.withheld and not _was_closed(campaign, now.rounds)):
         deeds = [_deed(campaign, absence) for absence in evidence.proven]
-        actions.land(ledger, campaign, actions.closed(deeds, evidence.withheld, now.rounds))
+        actions.land(
+            ledger, campaign, actions.closed(deeds, redactor_of(campaign).maybe(evidence.withheld), now.rounds)
+        )
 
 
 def _was_closed(campaign: Campaign, rounds: int) -> bool:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from drysweep_pipeline.engine import actions, journal, standing
 from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.engine.naming import Sighted, meant, short, sighted
 from drysweep_pipeline.engine.proof import Proof, proof_of
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.texts import check_texts
 from drysweep_pipeline.engine.wave import read_plan
@@ -22,6 +24,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger, lives, open_ledger
 from drysweep_pipeline.lifecycle import Act, Deed, moved
+from drysweep_pipeline.redaction import Redactor
 from drysweep_pipeline.values import State, Verdict, status
 
 _TEXTS = ("by", "evidence", "revision", "scope", "reason")
@@ -75,14 +78,14 @@ def act(campaign: Campaign, asked: Sequence[Asked], *, overruled_with_reason: bo
         raise Refused("no finding is named", help="name one by its fingerprint or its label")
     with open_ledger(campaign.home.ledger) as ledger:
         repair(ledger, campaign)
-        proof = proof_of(campaign)
+        proof, redactor = proof_of(campaign), redactor_of(campaign)
         done: list[Done] = []
         now: dict[UUID, Position] = {}
         with _kept_open(campaign.home.home), proof.kept_open():
             for each in asked:
                 with _at_its_line(each, named=overruled_with_reason or len(asked) > 1):
                     check_texts(each.deed.act, {name: getattr(each.deed, name) for name in _TEXTS})
-                    one = _allowed(ledger, campaign, each, proof, now)
+                    one = _allowed(ledger, campaign, _without_secrets(each, redactor), proof, now)
                     if overruled_with_reason:
                         _check_reason(one)
                 done.append(one)
@@ -92,6 +95,11 @@ def act(campaign: Campaign, asked: Sequence[Asked], *, overruled_with_reason: bo
         actions.land(ledger, campaign, actions.done(landed, rounds, frozen=_frozen(campaign, rounds)))
         standing.publish(ledger, campaign)
     return done
+
+
+def _without_secrets(asked: Asked, redactor: Redactor) -> Asked:
+    texts: dict[str, Any] = {name: redactor.maybe(getattr(asked.deed, name)) for name in _TEXTS}
+    return replace(asked, deed=replace(asked.deed, **texts))
 
 
 def _frozen(campaign: Campaign, rounds: int) -> int:

@@ -21,6 +21,7 @@ from drysweep_pipeline.candidates import COLUMNS
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.votes import FILE as VOTES
 from drysweep_pipeline.engine.votes import Votes
 from drysweep_pipeline.engine.wave import budget_of, read_plan, snapshot_of
@@ -29,6 +30,7 @@ from drysweep_pipeline.judges import JUDGES, PAID, Question, Ruling, panel
 from drysweep_pipeline.judges.answer import text
 from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
+from drysweep_pipeline.redaction import Redactor
 from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Event, Severity, Usage, Verdict
 
@@ -193,7 +195,7 @@ def _asked(
     used, failed = Usage(), None
     if question.findings:
         used = judge.worst.times(question.size)
-        heard, failed = _hear(question, votes)
+        heard, failed = _hear(question, votes, redactor_of(campaign))
         used = _used(judge, question, heard)
     meter.settle(used)
     return question.findings, budget.tripped, failed
@@ -223,18 +225,19 @@ def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, An
     )
 
 
-def _hear(question: Question, votes: Votes) -> tuple[list[Ruling], str | None]:
-    """Ask the judge and keep what it says as it says it; return that, and why it could not judge on, if so."""
+def _hear(question: Question, votes: Votes, redactor: Redactor) -> tuple[list[Ruling], str | None]:
+    """Ask the judge and keep what it says as it says it, secrets masked; return that, and why it failed, if it did."""
     heard: list[Ruling] = []
     try:
         with closing(JUDGES[question.judge.kind](question)) as rulings:
-            for ruling in rulings:
+            for said in rulings:
+                ruling = replace(said, reason=redactor.maybe(said.reason))
                 votes.keep(ruling)
                 heard.append(ruling)
     except FinderError as error:
-        return heard, str(error)
+        return heard, redactor.text(str(error))
     except Exception as error:  # a judge's own bug is no verdict, and no reason to lose the round
-        return heard, repr(error)
+        return heard, redactor.text(repr(error))
     return heard, None
 
 

@@ -3,9 +3,12 @@
 Which answers are allowed is decided in ``convergence``; a refusal changes nothing.
 """
 
+from dataclasses import replace
+
 from drysweep_pipeline.convergence import Answer, Standing, after_answer
 from drysweep_pipeline.engine import actions, closings, journal, rounds, standing
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.texts import check_texts
 from drysweep_pipeline.ledger import open_ledger
@@ -23,6 +26,8 @@ def answer(campaign: Campaign, said: Answer) -> Standing:
     with open_ledger(campaign.home.ledger) as ledger:
         before = journal.standing(campaign)
         after_answer(before, said)
+        redactor = redactor_of(campaign)
+        said = replace(said, by=redactor.text(said.by), reason=redactor.maybe(said.reason))
         actions.land(ledger, campaign, actions.answered(said, before.rounds))
         closings.close(ledger, campaign)
         return standing.publish(ledger, campaign)

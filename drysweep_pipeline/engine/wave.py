@@ -22,12 +22,14 @@ from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.watch import MISSED, Watch, missed, plant
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
 from drysweep_pipeline.finders import READ_FILES, Found
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
 from drysweep_pipeline.material import Snapshot, freeze, place_of
 from drysweep_pipeline.material.copy import left_out
 from drysweep_pipeline.material.globs import may_hide
+from drysweep_pipeline.redaction import Redactor
 from drysweep_pipeline.values import Rule, Usage
 from drysweep_pipeline.variation import Look, look
 
@@ -69,7 +71,7 @@ def plan(campaign: Campaign, round: int) -> Plan:
     place = "" if isinstance(material, ScriptedMaterial) else place_of(material, campaign.declaration.base)
     planted = plant(campaign, snapshot_of(campaign, digest)) if sweep.canaries is not None else None
     copy = planted.snapshot.digest if planted is not None else ""
-    planned = Plan(round, digest, not_searched, looks, place, copy)
+    planned = Plan(round, digest, not_searched, looks, redactor_of(campaign).distinct(place), copy)
     write_json(campaign.folder(round) / PLAN, asdict(planned))
     return planned
 
@@ -165,6 +167,7 @@ class _Search:
         self.planned = planned
         self.budget = budget
         sweep = campaign.declaration.sweep
+        self.redactor = redactor_of(campaign)
         self.fields = sweep.fingerprint.fields
         self.strategies = {strategy.name: strategy for strategy in sweep.strategies}
         self.snapshot = snapshot_of(campaign, planned.snapshot)
@@ -188,7 +191,7 @@ class _Search:
         while done is None:
             meter = self._reserve(entry, len(attempts) + 1) if attempts else first
             done = self._attempt(strategy, entry, attempts, partly, meter)
-        return self.watch.cleaned(done)
+        return _without_secrets(self.watch.cleaned(done), self.redactor)
 
     def _reserve(self, entry: Look, attempt: int) -> Meter | None:
         worst, purpose = self.strategies[entry.strategy].worst, f"{entry.strategy} attempt {attempt}"
@@ -293,6 +296,16 @@ class _Search:
         self, found: Found, strategy: Strategy, entry: Look, path: Path, earlier: Sequence[pa.Table]
     ) -> candidates.Taken:
         return land(found, strategy, self.fields, path, earlier, self.watch.withheld_from(strategy, entry))
+
+
+def _without_secrets(run: StrategyRun, redactor: Redactor) -> StrategyRun:
+    """Return what became of a strategy with the secrets masked in all that says why."""
+    return replace(
+        run,
+        reason=redactor.maybe(run.reason),
+        attempts=tuple(replace(each, reason=redactor.maybe(each.reason)) for each in run.attempts),
+        first_refused=tuple(replace(each, reason=redactor.text(each.reason)) for each in run.first_refused),
+    )
 
 
 def _refusal(taken: candidates.Taken) -> str:

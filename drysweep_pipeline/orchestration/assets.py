@@ -19,6 +19,7 @@ from drysweep_pipeline.engine.wave import plan, wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.orchestration import checks
+from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
 from drysweep_pipeline.orchestration.typing import Result
 from drysweep_pipeline.reports import write_report
@@ -73,13 +74,18 @@ def _snapshot(declaration: Declaration) -> dg.AssetsDefinition:
     @dg.asset(key=[sweep, "snapshot"], kinds={"parquet"}, **_common(declaration))
     def snapshot(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """The material that a round reads, frozen; the rounds of a dry campaign share one, named by its digest."""
-        campaign, round = _round(home, sweep, context.partition_key)
-        take_lease(campaign.state_path, holder=context.run.run_id)
-        planned = plan(released(campaign), round)
-        return dg.MaterializeResult(
-            metadata={"digest": planned.snapshot, "not_searched": planned.not_searched, "as_of": str(campaign.as_of)},
-            data_version=dg.DataVersion(planned.snapshot),
-        )
+        with hiding(home, declaration):
+            campaign, round = _round(home, sweep, context.partition_key)
+            take_lease(campaign.state_path, holder=context.run.run_id)
+            planned = plan(released(campaign), round)
+            return dg.MaterializeResult(
+                metadata={
+                    "digest": planned.snapshot,
+                    "not_searched": planned.not_searched,
+                    "as_of": str(campaign.as_of),
+                },
+                data_version=dg.DataVersion(planned.snapshot),
+            )
 
     return snapshot
 
@@ -119,16 +125,17 @@ def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
     def candidates(
         context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]
     ) -> Iterator[Result | dg.AssetCheckResult]:
-        campaign, round = _round(home, sweep, context.partition_key)
-        runs = []
-        # A wave is whole: all strategies run, whatever part of them was selected.
-        for run in wave(campaign, round):
-            runs.append(run)
-            if keys.get(run.strategy) in context.selected_asset_keys:
-                yield from _of_strategy(context, keys[run.strategy], run)
-        if wave_key in context.selected_asset_keys:
-            not_run = sorted(run.strategy for run in runs if run.status == "not_run")
-            yield dg.MaterializeResult(asset_key=wave_key, metadata={"complete": not not_run, "not_run": not_run})
+        with hiding(home, declaration):
+            campaign, round = _round(home, sweep, context.partition_key)
+            runs = []
+            # A wave is whole: all strategies run, whatever part of them was selected.
+            for run in wave(campaign, round):
+                runs.append(run)
+                if keys.get(run.strategy) in context.selected_asset_keys:
+                    yield from _of_strategy(context, keys[run.strategy], run)
+            if wave_key in context.selected_asset_keys:
+                not_run = sorted(run.strategy for run in runs if run.status == "not_run")
+                yield dg.MaterializeResult(asset_key=wave_key, metadata={"complete": not not_run, "not_run": not_run})
 
     return candidates
 
@@ -165,19 +172,20 @@ def _intake(declaration: Declaration) -> dg.AssetsDefinition:
     )
     def intake(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """The round's candidates, deduplicated against everything ever seen; a row is a distinct finding."""
-        campaign, round = _round(home, sweep, context.partition_key)
-        report = engine.take_in(campaign, round)
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": report.distinct,
-                "candidates": report.rows,
-                "fresh": report.fresh,
-                "reopened": report.reopened,
-                "complete": report.complete,
-                "not_run": report.not_run,
-            },
-            check_results=checks.intake_results(report, merged(campaign, round)),
-        )
+        with hiding(home, declaration):
+            campaign, round = _round(home, sweep, context.partition_key)
+            report = engine.take_in(campaign, round)
+            return dg.MaterializeResult(
+                metadata={
+                    "dagster/row_count": report.distinct,
+                    "candidates": report.rows,
+                    "fresh": report.fresh,
+                    "reopened": report.reopened,
+                    "complete": report.complete,
+                    "not_run": report.not_run,
+                },
+                check_results=checks.intake_results(report, merged(campaign, round)),
+            )
 
     return intake
 
@@ -195,19 +203,20 @@ def _verdicts(declaration: Declaration) -> dg.AssetsDefinition:
     )
     def verdicts(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """What the judge said of findings that had no verdict; a row is a ruling."""
-        campaign, round = _round(home, sweep, context.partition_key)
-        report = engine.judge(campaign, round)
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": report.judged,
-                "confirmed": report.confirmed,
-                "rejected": report.rejected,
-                "undecided": report.undecided,
-                "unjudged": report.unjudged,
-                "calls": report.calls,
-            },
-            check_results=[checks.judge_result(report)],
-        )
+        with hiding(home, declaration):
+            campaign, round = _round(home, sweep, context.partition_key)
+            report = engine.judge(campaign, round)
+            return dg.MaterializeResult(
+                metadata={
+                    "dagster/row_count": report.judged,
+                    "confirmed": report.confirmed,
+                    "rejected": report.rejected,
+                    "undecided": report.undecided,
+                    "unjudged": report.unjudged,
+                    "calls": report.calls,
+                },
+                check_results=[checks.judge_result(report)],
+            )
 
     return verdicts
 
@@ -224,20 +233,21 @@ def _budget(declaration: Declaration) -> dg.AssetsDefinition:
     )
     def budget(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """What the round used, and what the campaign has spent of its ceilings."""
-        campaign, round = _round(home, sweep, context.partition_key)
-        report = engine.settle(campaign, round)
-        return dg.MaterializeResult(
-            metadata={
-                "calls": report.calls,
-                "calls_lost": report.lost,
-                "calls_spent": report.spent,
-                "calls_ceiling": report.ceiling if report.ceiling is not None else "none",
-                "rounds": report.rounds,
-                "rounds_ceiling": report.rounds_ceiling,
-                "tripped": report.tripped or "",
-            },
-            check_results=[checks.budget_result(report)],
-        )
+        with hiding(home, declaration):
+            campaign, round = _round(home, sweep, context.partition_key)
+            report = engine.settle(campaign, round)
+            return dg.MaterializeResult(
+                metadata={
+                    "calls": report.calls,
+                    "calls_lost": report.lost,
+                    "calls_spent": report.spent,
+                    "calls_ceiling": report.ceiling if report.ceiling is not None else "none",
+                    "rounds": report.rounds,
+                    "rounds_ceiling": report.rounds_ceiling,
+                    "tripped": report.tripped or "",
+                },
+                check_results=[checks.budget_result(report)],
+            )
 
     return budget
 
@@ -255,20 +265,21 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
     )
     def decision(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """Where the campaign stands after all its rounds: running, or its outcome and why."""
-        campaign, round = _round(home, sweep, context.partition_key)
-        standing = engine.decide(campaign, round)
-        waiting = waits_for(stand_of(campaign), home_option(home))
-        return dg.MaterializeResult(
-            metadata={
-                "outcome": standing.outcome.value,
-                **({"reason": standing.reason} if standing.reason else {}),
-                **checks.waiting_metadata(waiting),
-                "k": campaign.policy.k,
-                "quiet": standing.quiet,
-                "rounds": standing.rounds,
-            },
-            check_results=[checks.waiting_result(waiting)],
-        )
+        with hiding(home, declaration):
+            campaign, round = _round(home, sweep, context.partition_key)
+            standing = engine.decide(campaign, round)
+            waiting = waits_for(stand_of(campaign), home_option(home))
+            return dg.MaterializeResult(
+                metadata={
+                    "outcome": standing.outcome.value,
+                    **({"reason": standing.reason} if standing.reason else {}),
+                    **checks.waiting_metadata(waiting),
+                    "k": campaign.policy.k,
+                    "quiet": standing.quiet,
+                    "rounds": standing.rounds,
+                },
+                check_results=[checks.waiting_result(waiting)],
+            )
 
     return decision
 
@@ -285,23 +296,24 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
     )
     def report(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """What a campaign found and why it stopped, for people (Markdown) and programs (JSON)."""
-        campaign = load(home, sweep, context.partition_key)
-        files = write_report(home, sweep, campaign.id)
-        change_state(campaign.state_path, reported=True)
-        facts = summary(home, sweep, campaign.id)
-        if any(event["name"] == "decision_requested" for event in facts["events"]):
-            states = read_states(campaign.home.root / "state")
-            checks.answer_seen(context.instance, dg.AssetKey([sweep, "decision"]), campaign.id, states)
-        return dg.MaterializeResult(
-            metadata={
-                "outcome": facts["outcome"],
-                "verdict": facts["verdict"],
-                **({"waits_for": facts["waits_for"]["sentence"]} if facts["waits_for"] else {}),
-                "k": facts["k"],
-                "rounds": facts["rounds"],
-                "summary": dg.MetadataValue.md(files["md"].read_text(encoding="utf-8")[:50_000]),
-                **{f"file_{name}": dg.MetadataValue.path(path) for name, path in files.items()},
-            }
-        )
+        with hiding(home, declaration):
+            campaign = load(home, sweep, context.partition_key)
+            files = write_report(home, sweep, campaign.id)
+            change_state(campaign.state_path, reported=True)
+            facts = summary(home, sweep, campaign.id)
+            if any(event["name"] == "decision_requested" for event in facts["events"]):
+                states = read_states(campaign.home.root / "state")
+                checks.answer_seen(context.instance, dg.AssetKey([sweep, "decision"]), campaign.id, states)
+            return dg.MaterializeResult(
+                metadata={
+                    "outcome": facts["outcome"],
+                    "verdict": facts["verdict"],
+                    **({"waits_for": facts["waits_for"]["sentence"]} if facts["waits_for"] else {}),
+                    "k": facts["k"],
+                    "rounds": facts["rounds"],
+                    "summary": dg.MetadataValue.md(files["md"].read_text(encoding="utf-8")[:50_000]),
+                    **{f"file_{name}": dg.MetadataValue.path(path) for name, path in files.items()},
+                }
+            )
 
     return report

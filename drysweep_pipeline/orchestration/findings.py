@@ -11,6 +11,7 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.deeds import Asked, Done
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import CAMPAIGN_TAG, SWEEP_TAG
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.summary import summary
@@ -45,12 +46,13 @@ def findings_job(declaration: Declaration) -> dg.JobDefinition:
 
     @dg.op(name=f"{sweep}_record_acts", description=f"Fix, contest, accept, decline, escalate or confirm, in {sweep}.")
     def record_acts(context: dg.OpExecutionContext, config: FindingsConfig, home: dg.ResourceParam[Home]) -> None:
-        campaign, done = _recorded(home, sweep, config)
-        facts = summary(home, sweep, campaign.id)
-        context.log.info(f"{CAMPAIGN_TAG} {campaign.id}: {len(done)} findings; {facts['verdict']}")
-        context.add_output_metadata({"findings": dg.MetadataValue.md(_table(done)), **_metadata(facts)})
-        if facts["report"]:
-            context.log_event(_report(home, sweep, campaign))
+        with hiding(home, declaration):
+            campaign, done = _recorded(home, sweep, config)
+            facts = summary(home, sweep, campaign.id)
+            context.log.info(f"{CAMPAIGN_TAG} {campaign.id}: {len(done)} findings; {facts['verdict']}")
+            context.add_output_metadata({"findings": dg.MetadataValue.md(_table(done)), **_metadata(facts)})
+            if facts["report"]:
+                context.log_event(_report(home, sweep, campaign))
 
     @dg.job(
         name=f"{sweep}_findings",

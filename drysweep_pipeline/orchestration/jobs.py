@@ -18,6 +18,7 @@ from drysweep_pipeline.engine.state import GOING_ON, State, hand_over, read_stat
 from drysweep_pipeline.errors import Busy, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration import checks
+from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
 from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.reports.beside import behind
@@ -80,16 +81,17 @@ def start_job(declaration: Declaration) -> dg.JobDefinition:
 
     @dg.op(name=f"{sweep.name}_start_campaign")
     def start_campaign(context: dg.OpExecutionContext, config: StartConfig, home: dg.ResourceParam[Home]) -> None:
-        as_of = datetime.fromisoformat(config.as_of) if config.as_of else datetime.now(UTC)
-        if_waiting = sweep.schedule.if_waiting if sweep.schedule else "skip"
-        # One that supersedes is recorded and queued first: what cannot be stopped now is waited for, no tick is lost.
-        queued = if_waiting in ("queue", "supersede")
-        campaign = start(home, declaration, as_of=as_of, driver="sensor", campaign=config.campaign, queued=queued)
-        if if_waiting == "supersede":
-            _supersede(home, campaign, context.log)
-        before = ", ".join(behind(home, sweep.name, campaign.id))
-        then = f"its first round waits for {before} to end" if before else "the sensor starts its first round"
-        context.log.info(f"campaign {campaign.id} is recorded; {then}")
+        with hiding(home, declaration):
+            as_of = datetime.fromisoformat(config.as_of) if config.as_of else datetime.now(UTC)
+            if_waiting = sweep.schedule.if_waiting if sweep.schedule else "skip"
+            # One that supersedes is recorded and queued first: what cannot be stopped now is waited for.
+            queued = if_waiting in ("queue", "supersede")
+            campaign = start(home, declaration, as_of=as_of, driver="sensor", campaign=config.campaign, queued=queued)
+            if if_waiting == "supersede":
+                _supersede(home, campaign, context.log)
+            before = ", ".join(behind(home, sweep.name, campaign.id))
+            then = f"its first round waits for {before} to end" if before else "the sensor starts its first round"
+            context.log.info(f"campaign {campaign.id} is recorded; {then}")
 
     @dg.job(
         name=f"{sweep.name}_start",
@@ -109,12 +111,13 @@ def decide_job(declaration: Declaration) -> dg.JobDefinition:
 
     @dg.op(name=f"{sweep}_record_decision")
     def record_decision(context: dg.OpExecutionContext, config: DecideConfig, home: dg.ResourceParam[Home]) -> None:
-        campaign = load(home, sweep, config.campaign)
-        said = Answer(config.choice, config.by, config.reason or None, config.rounds, config.calls)
-        standing = people.answer(campaign, said)
-        context.log.info(_who_goes_on(campaign, standing))
-        key = dg.AssetKey([sweep, "decision"])
-        checks.answer_seen(context.instance, key, campaign.id, read_states(campaign.home.root / "state"))
+        with hiding(home, declaration):
+            campaign = load(home, sweep, config.campaign)
+            said = Answer(config.choice, config.by, config.reason or None, config.rounds, config.calls)
+            standing = people.answer(campaign, said)
+            context.log.info(_who_goes_on(campaign, standing))
+            key = dg.AssetKey([sweep, "decision"])
+            checks.answer_seen(context.instance, key, campaign.id, read_states(campaign.home.root / "state"))
 
     @dg.job(
         name=f"{sweep}_decide",

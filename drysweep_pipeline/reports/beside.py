@@ -10,6 +10,7 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
+from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import turns_left
 from drysweep_pipeline.engine.state import queued_behind, read_states
 from drysweep_pipeline.errors import IntegrityError
@@ -17,20 +18,24 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.outlook import Course, Round
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.reports.waiting import Stand
 from drysweep_pipeline.values import Outcome
 
 
-def unread(home: Home, sweep: str, rounds: Sequence[Row]) -> list[tuple[str, str]]:
+def unread(home: Home, sweep: str, campaign: str, rounds: Sequence[Row]) -> list[tuple[str, str]]:
     """Return file and reason of what the last round could not search, sorted; an empty list where nobody can tell."""
     digest = rounds[-1]["snapshot"] if rounds else None
     if not digest or not rounds[-1]["not_searched"]:
         return []
     try:
-        return Snapshot.open(home.sweep(sweep).snapshots / digest).unreadable()
+        files = Snapshot.open(home.sweep(sweep).snapshots / digest).unreadable()
     except IntegrityError:
         return []
+    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
+    masked = redactor_of(load(home, sweep, campaign)).text if recorded else hidden
+    return [(masked(file), masked(reason)) for file, reason in files]
 
 
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:

@@ -21,7 +21,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
             "findings": [_finding(row) for row in past.findings() if row["verdict"] != "rejected"],
             "rounds_detail": rounds,
             "strategy_yield": past.strategies(),
-            "unread": [{"file": file, "reason": reason} for file, reason in unread(home, sweep, rounds)],
+            "unread": [{"file": file, "reason": reason} for file, reason in unread(home, sweep, campaign, rounds)],
         }
     return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 

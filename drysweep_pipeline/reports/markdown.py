@@ -51,7 +51,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
         _strategies(strategies),
-        _unsearched(told, unread(home, sweep, rounds)),
+        _unsearched(told, unread(home, sweep, campaign, rounds)),
         _meaning(told, steps, waits_for(standing, option)),
     )
     return "\n".join(line for part in parts for line in part)

@@ -1,0 +1,149 @@
+"""What a secret looks like: the patterns of detect-secrets, and whole private keys, which it knows by their first line.
+
+Of detect-secrets only what is a pattern is used: nothing that guesses from entropy or the names of variables, nothing
+that asks a network, and not its pattern for public addresses, which are no secrets. Each pattern has a looser form that
+RE2 takes, by which columns are searched without Python.
+"""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+Span: TypeAlias = tuple[int, int, str]
+"""Where a secret begins and ends in a text, and the secret as it is told from others."""
+
+# A group this long holds the secret itself; shorter ones are prefixes, such as the ghp of a token.
+_LONG = 20
+_NOT_SECRET = frozenset({"IPPublicDetector"})
+# Before the password of a URL stands its user, which is worth reading.
+_GROUP_IS_IT = frozenset({"BasicAuthDetector"})
+# These patterns take what stands around the secret, or the name before it, for a part of it.
+_AROUND = {
+    "ArtifactoryDetector": re.compile(r'^[\s=:"]+|[\s"]+$'),
+    "AzureStorageKeyDetector": re.compile("^AccountKey="),
+}
+_KEY = r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+_WHOLE_KEY = re.compile(rf"-----BEGIN {_KEY}.*?(?:-----END {_KEY}|(?=-----BEGIN )|\Z)", re.DOTALL)
+_END_OF_KEY = re.compile(rf"-----END {_KEY}")
+_PUTTY_KEY = re.compile(r"PuTTY-User-Key-File-\d+:.*?(?:Private-MAC: *[0-9a-fA-F]+|\Z)", re.DOTALL)
+_PART_OF_KEY = re.compile(r"[A-Za-z0-9+/=]+")
+_BETWEEN_PARTS = re.compile(r"""(?:\\[nrt]|[\s;,"'|>])+""")
+# A key is the same key whether its lines end with a line end, with one that JSON escaped, or with a blank.
+_LAYOUT = re.compile(r"""\\[nrt]|[\s;,"'|>]""")
+_SHORTEST_LINE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """One pattern: what it finds, its exact form, and the looser one for RE2."""
+
+    kind: str
+    plugin: str
+    pattern: re.Pattern[str]
+    loose: str
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Yield the secrets in a text."""
+        for match in self.pattern.finditer(text):
+            start, end = match.span(self._group(match))
+            found = text[start:end]
+            if (around := _AROUND.get(self.plugin)) is not None:
+                start += len(found) - len(found := _without_start(around, found))
+                end = start + len(found := around.sub("", found))
+            yield start, end, found
+
+    def _group(self, match: re.Match[str]) -> int:
+        """Return the group of a match that is the secret, 0 where it is the whole of it."""
+        groups = [(len(value), number) for number, value in enumerate(match.groups(), 1) if value]
+        longest = max(groups, default=(0, 0))
+        return longest[1] if longest[0] >= _LONG or (groups and self.plugin in _GROUP_IS_IT) else 0
+
+
+@cache
+def detectors() -> tuple[Detector, ...]:
+    """Return the patterns of detect-secrets that are used."""
+    return tuple(
+        Detector(plugin.secret_type, plugin.__name__, pattern, _loosened(pattern))
+        for plugin in _plugins()
+        for pattern in plugin.denylist
+    )
+
+
+@cache
+def loose() -> str:
+    """Return one pattern, for RE2, that is found wherever a detector may find a secret."""
+    return "|".join(
+        dict.fromkeys([*(each.loose for each in detectors()), "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"])
+    )
+
+
+def detected(text: str) -> Iterator[Span]:
+    """Yield what looks like a secret in a text; what is found may overlap."""
+    for detector in detectors():
+        yield from detector.spans(text)
+    yield from _keys(text)
+
+
+def kind_of(text: str) -> str | None:
+    """Return what kind of secret stands in a text, None where none is known."""
+    if next(_keys(text), None) is not None:
+        return "Private Key"
+    return next((each.kind for each in detectors() if next(each.spans(text), None) is not None), None)
+
+
+def _plugins() -> list[Any]:
+    import detect_secrets.plugins
+    from detect_secrets.plugins.base import RegexBasedDetector
+
+    found = []
+    for module in sorted(each.name for each in pkgutil.iter_modules(detect_secrets.plugins.__path__)):
+        members = vars(importlib.import_module(f"detect_secrets.plugins.{module}")).values()
+        found += [
+            each
+            for each in members
+            if isinstance(each, type) and issubclass(each, RegexBasedDetector) and each is not RegexBasedDetector
+        ]
+    unique = {plugin.__name__: plugin for plugin in found if not isinstance(plugin.denylist, property)}
+    return [plugin for name, plugin in sorted(unique.items()) if name not in _NOT_SECRET]
+
+
+def _loosened(pattern: re.Pattern[str]) -> str:
+    """Return a pattern as RE2 takes it: found wherever the pattern is, since it asks less of what is around."""
+    text = pattern.pattern.replace(r"(?:(?<=\W)|(?<=^))", "")
+    text = re.sub(r"\(\?![^)]*\)", "", text)
+    # RE2 repeats nothing a thousand times or more, counted with what is repeated inside.
+    text = re.sub(r"\{(\d+),\d{4,}\}", r"{\1,}", text)
+    return f"(?i:{text})" if pattern.flags & re.IGNORECASE else f"(?:{text})"
+
+
+def _without_start(around: re.Pattern[str], found: str) -> str:
+    match = around.match(found)
+    return found[match.end() :] if match else found
+
+
+def _keys(text: str) -> Iterator[Span]:
+    """Yield private keys: whole, without their end, or without their beginning, as the last lines of an output are."""
+    if "PRIVATE KEY" not in text and "PuTTY-User-Key-File" not in text:
+        return
+    for pattern in (_WHOLE_KEY, _PUTTY_KEY):
+        for match in pattern.finditer(text):
+            yield *match.span(), _LAYOUT.sub("", match[0])
+    for match in _END_OF_KEY.finditer(text):
+        start = _start_of_key(text[: match.start()])
+        yield start, match.end(), _LAYOUT.sub("", text[start : match.end()])
+
+
+def _start_of_key(before: str) -> int:
+    """Return where the lines of a key begin that end a text."""
+    start = len(before)
+    parts = list(_PART_OF_KEY.finditer(before))
+    for number, part in enumerate(reversed(parts)):
+        gap = before[part.end() : start]
+        if (number and len(part[0]) < _SHORTEST_LINE) or (gap and not _BETWEEN_PARTS.fullmatch(gap)):
+            break
+        start = part.start()
+    return start
