@@ -21,6 +21,7 @@ from drysweep_pipeline import addresses
 from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Service
 from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.retrying import retry_context
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ class Postbox:
 
     def safe(self, text: str) -> str:
         """Return a text of others as it may be shown: nothing secret, nothing that a terminal would obey."""
-        hidden = addresses.hidden(text, self.secrets)
-        return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in hidden)
+        plain = hidden(addresses.hidden(text, self.secrets))
+        return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in plain)
 
 
 class _Again(FinderError):

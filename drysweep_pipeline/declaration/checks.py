@@ -83,7 +83,7 @@ def _redacting(declaration: Declaration) -> Iterator[str]:
         yield "Redaction is off: secrets that strategies report are written as they are."
         return
     if mode == "mask":
-        yield "All secrets are masked alike: findings that differ in a secret only are one finding; mode: hash parts them."
+        yield "All secrets are masked alike: findings that differ in a secret only become one; mode: hash parts them."
     for name in too_short(plain, declaration.base):
         yield f"The value of {name} is shorter than {LEAST} characters and is not masked: it may stand in other words."
 

@@ -13,6 +13,7 @@ from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError, RowsRefused
 from drysweep_pipeline.exact import shown
 from drysweep_pipeline.finders.jsonl import Row, truncated, value
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.values import Severity
 
 VERSION = "2.1.0"
@@ -103,7 +104,7 @@ def _error(invocation: Mapping[str, Any]) -> str | None:
         for each in notified if isinstance(notified, list) else ():
             if isinstance(each, dict) and each.get("level") == "error":
                 message = each.get("message")
-                return str(message.get("text") if isinstance(message, dict) else message)[:500]
+                return hidden(str(message.get("text") if isinstance(message, dict) else message))[:500]
     return None
 
 

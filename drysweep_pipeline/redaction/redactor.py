@@ -102,7 +102,7 @@ class Redactor:
 
     @cached_property
     def _loose(self) -> re.Pattern[str]:
-        return re.compile(loose())
+        return re.compile(loose(), re.ASCII)
 
     def _may_hold(self, text: str) -> bool:
         if len(text) >= _LONG:

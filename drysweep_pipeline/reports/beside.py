@@ -94,6 +94,12 @@ def declared(home: Home, sweep: str, campaign: str) -> Sweep | None:
     return thaw_json(read_json(record)["declaration"]).sweep if record.exists() else None
 
 
+def redaction(home: Home, sweep: str, campaign: str) -> str | None:
+    """Return how secrets were masked in a campaign: hash, mask or off; None where its record is gone."""
+    frozen = declared(home, sweep, campaign)
+    return frozen.redaction.mode if frozen else None
+
+
 def sweep_argument(home: Home, sweep: str, campaign: str) -> str:
     """Return what ``drysweep run`` takes for the sweep of a campaign: the file it was declared in, else its name."""
     record = home.sweep(sweep).landing(campaign) / FILE

@@ -7,7 +7,7 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import home_option, stand, sweep_argument, unread
+from drysweep_pipeline.reports.beside import home_option, redaction, stand, sweep_argument, unread
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
@@ -47,7 +47,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         standing = stand(home, sweep, campaign, past.head())
     steps = next_steps(standing, sweep_argument(home, sweep, campaign), option)
     parts = (
-        _top(told, resume_command(standing, option)),
+        _top(told, resume_command(standing, option), redaction(home, sweep, campaign)),
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
         _strategies(strategies),
@@ -57,7 +57,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
     return "\n".join(line for part in parts for line in part)
 
 
-def _top(told: Mapping[str, Any], resume: str | None) -> Iterator[str]:
+def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Iterator[str]:
     yield f"# {cell(told['sweep'])}: {cell(told['campaign'])}"
     yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
     if told["waits_for"]:
@@ -66,7 +66,8 @@ def _top(told: Mapping[str, Any], resume: str | None) -> Iterator[str]:
         why = told["why"]
         yield from (f"**Why it does not go quiet:** {cell(why['sentence'], limit=2000)}.", "")
         yield from (f"**What helps:** {prose(why['lever'], resume)}.", "")
-    yield from _table(("outcome", ""), ((name, cell(value)) for name, value in _facts(told)))
+    facts = (*_facts(told), *((("redaction", hiding),) if hiding else ()))
+    yield from _table(("outcome", ""), ((name, cell(value)) for name, value in facts))
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
