@@ -21,8 +21,8 @@ from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.watch import MISSED, Watch, missed, plant
 from drysweep_pipeline.engine.redacting import redactor_of
+from drysweep_pipeline.engine.watch import MISSED, Watch, missed, plant
 from drysweep_pipeline.errors import FinderError, IntegrityError, RoundGap, RowsRefused
 from drysweep_pipeline.finders import READ_FILES, Found
 from drysweep_pipeline.landing import Attempt, Manifest, StrategyRun
