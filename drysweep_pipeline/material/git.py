@@ -10,10 +10,12 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from drysweep_pipeline.errors import MaterialError
 
@@ -28,6 +30,8 @@ _ASKED = (
     *("-c", "safe.directory=*"),
     *("-c", f"core.hooksPath={_NOWHERE}", "-c", "core.fsmonitor=false", "-c", f"core.attributesFile={_NOWHERE}"),
     *("-c", "core.logAllRefUpdates=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"),
+    # A signature is checked by a program that the repository may name.
+    *("-c", "log.showSignature=false"),
     *("-c", "commit.gpgSign=false", "-c", "user.name=drysweep", "-c", "user.email=drysweep@localhost"),
 )
 _ENVIRONMENT = {
@@ -78,18 +82,18 @@ def checkout(folder: Path) -> Checkout | None:
         here = folder.resolve()
         if not any((above / ".git").exists() for above in (here, *here.parents)) or shutil.which("git") is None:
             return None
-        inside, algorithm = _said(folder, "rev-parse", "--is-inside-work-tree", "--show-object-format").split("\n")
+        inside, algorithm = said(folder, "rev-parse", "--is-inside-work-tree", "--show-object-format").split("\n")
         if inside != "true":
             return None
-        prefix = _said(folder, "rev-parse", "--show-prefix")
-        return Checkout(folder, prefix, _said(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"), algorithm)
+        prefix = said(folder, "rev-parse", "--show-prefix")
+        return Checkout(folder, prefix, said(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"), algorithm)
     except (MaterialError, OSError, ValueError):
         return None
 
 
 def tree(checkout: Checkout) -> dict[str, tuple[str, str]]:
     """Return (mode, object id) of all that the commit has below the folder, by path from there."""
-    listed = _git(checkout.folder, "ls-tree", "-r", "-z", checkout.revision)
+    listed = printed(checkout.folder, "ls-tree", "-r", "-z", checkout.revision)
     entries = {}
     for entry in listed.split(b"\0")[:-1]:
         about, _, path = entry.partition(b"\t")
@@ -109,7 +113,7 @@ def fix_of(checkout: Checkout, name: str) -> Fix:
         return Fix(name, (newest,))
     between = f"{_commit(checkout, first)}..{newest}"
     most = f"--max-count={LONGEST_RANGE + 1}"
-    commits = tuple(_said(checkout.folder, "rev-list", "--first-parent", most, between).split())
+    commits = tuple(said(checkout.folder, "rev-list", "--first-parent", most, between).split())
     if not 0 < len(commits) <= LONGEST_RANGE:
         raise MaterialError(f"the range {name} has {'no' if not commits else f'over {LONGEST_RANGE}'} commits")
     return Fix(name, commits)
@@ -130,13 +134,13 @@ def without(checkout: Checkout, revision: str, fix: Fix, scratch: Path) -> Itera
     ``scratch``: the folder that the copy is made in. Raises ``MaterialError`` where the fix cannot be reverted.
     """
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-    objects = _said(checkout.folder, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+    objects = said(checkout.folder, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     with tempfile.TemporaryDirectory(prefix=".reverted.", dir=scratch) as place:
         work = Path(place, "work")
-        _git(Path(place), "init", "-q", "--template=", f"--object-format={checkout.algorithm}", str(work))
+        printed(Path(place), "init", "-q", "--template=", f"--object-format={checkout.algorithm}", str(work))
         _write(work / ".git" / "objects" / "info" / "alternates", os.fsencode(objects) + b"\n")
         _write(work / ".git" / "info" / "attributes", _AS_COMMITTED.encode())
-        _git(work, "checkout", "-q", "--detach", revision)
+        printed(work, "checkout", "-q", "--detach", revision)
         for commit in fix.commits:
             _revert(work, commit)
         folder = work / checkout.prefix
@@ -151,7 +155,7 @@ def _write(path: Path, what: bytes) -> None:
 
 
 def _revert(work: Path, commit: str) -> None:
-    parents = _said(work, "rev-list", "--parents", "--max-count=1", commit).split()[1:]
+    parents = said(work, "rev-list", "--parents", "--max-count=1", commit).split()[1:]
     if not parents:
         raise MaterialError(f"{commit[:12]} has nothing before it that could be gone back to")
     # Reverting a merge takes back what it brought to the line it was merged into.
@@ -170,11 +174,12 @@ def _commit(checkout: Checkout, name: str) -> str:
     return done.stdout.decode("ascii").strip()
 
 
-def _said(folder: Path, *arguments: str) -> str:
-    return os.fsdecode(_git(folder, *arguments)).removesuffix("\n")
+def said(folder: Path, *arguments: str) -> str:
+    """Return what git says in a folder, as text. Raises ``MaterialError`` with what it complains of."""
+    return os.fsdecode(printed(folder, *arguments)).removesuffix("\n")
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
+def printed(folder: Path, *arguments: str) -> bytes:
     """Return what git prints. Raises ``MaterialError`` with what it complains of."""
     done = _run(folder, *arguments)
     if done.returncode != 0:
@@ -182,13 +187,58 @@ def _git(folder: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
+@contextmanager
+def printing(folder: Path, *arguments: str, given: IO[bytes] | None = None) -> Iterator[IO[bytes]]:
+    """Yield what git prints while it prints it; it is read as far as is wanted, and git ended then.
+
+    ``given``: what it reads. Raises ``MaterialError`` where it cannot be started, or still runs after some minutes.
+    """
+    with tempfile.TemporaryFile() as complaints:
+        try:
+            # As below.
+            process = subprocess.Popen(  # noqa: S603
+                _command(folder, arguments),
+                env=_environment(),
+                stdin=given or subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+            )
+        except OSError as error:
+            raise MaterialError(f"git {arguments[0]}: {error.strerror}", file=folder) from error
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(_SECONDS, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert process.stdout is not None
+            yield process.stdout
+            if late.is_set():
+                raise MaterialError(f"git {arguments[0]}: still running after {_SECONDS:g} s", file=folder)
+        finally:
+            timer.cancel()
+            process.kill()
+            process.communicate()
+
+
+def _command(folder: Path, arguments: Sequence[str]) -> Sequence[str]:
+    return (*_ASKED, "-C", str(folder), *arguments)
+
+
+def _environment() -> dict[str, str]:
+    return {**_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)}
+
+
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command: Sequence[str] = (*_ASKED, "-C", str(folder), *arguments)
-    environment = {**_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)}
+    command = _command(folder, arguments)
     try:
         # No shell, no option that comes from the repository, and an environment of our own.
         return subprocess.run(  # noqa: S603
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+            command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         raise MaterialError(f"git {arguments[0]}: still running after {_SECONDS:g} s", file=folder) from None

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drysweep_pipeline.errors import MaterialError
+from drysweep_pipeline.material import commits
+from drysweep_pipeline.material.commits import Commit
 
 AS_OF = "{as_of}"
 _ENV = re.compile(r"\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -16,10 +18,14 @@ _FORMS = ("%Y-%m-%d", "%Y-%m-%dT%H%M%SZ", "%Y%m%dT%H%M%SZ")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a declared path leads: the path, and the name of the date that ``{as_of}`` picked, if it has one."""
+    """Where a declared path leads: the path, and what ``{as_of}`` picked, if it has one.
+
+    That is the name of a date, or the commit of a repository; ``path`` is in the work tree then, as it is now.
+    """
 
     path: Path
     date: str | None
+    commit: Commit | None = None
 
 
 def resolve_path(template: str, base: Path, as_of: datetime) -> Path:
@@ -32,9 +38,16 @@ def resolve_path(template: str, base: Path, as_of: datetime) -> Path:
 
 
 def dates_of(template: str, base: Path) -> list[datetime]:
-    """Return the instants for which dated material has a folder, in order. Raises ``MaterialError``."""
-    parent, segment, _ = _dated(template, base)
-    return [at for at, _ in _dates(parent, segment)] if segment is not None else []
+    """Return the instants for which dated material has a folder, in order. Raises ``MaterialError``.
+
+    In git, that is the last commit of each day on which the material was changed.
+    """
+    parent, segment, below = _dated(template, base)
+    if segment is None:
+        return []
+    if _is_in_git(parent, segment):
+        return commits.days(parent, _in_repository(below))
+    return [at for at, _ in _dates(parent, segment)]
 
 
 def locate(template: str, base: Path, as_of: datetime) -> Location:
@@ -42,6 +55,9 @@ def locate(template: str, base: Path, as_of: datetime) -> Location:
     parent, segment, below = _dated(template, base)
     if segment is None:
         return Location(parent, None)
+    if _is_in_git(parent, segment):
+        commit = commits.commit_at(parent, _in_repository(below), _utc(as_of))
+        return Location(_plain(parent.joinpath(*below)), None, commit)
     date = _newest(parent, segment, as_of)
     return Location(_plain(parent.joinpath(*(part.replace(AS_OF, date) for part in (segment, *below)))), date)
 
@@ -95,14 +111,34 @@ def _nearest(path: Path) -> str:
     return f"the path goes as far as {there}; it is relative to the file that declares it"
 
 
+def _is_in_git(parent: Path, segment: str) -> bool:
+    """Tell whether a date means a commit: of a repository without a folder for any date."""
+    return segment == AS_OF and not _dates(parent, segment) and commits.is_repository(parent)
+
+
+def _in_repository(below: tuple[str, ...]) -> str:
+    """Return a path in a repository as git names it. Raises ``MaterialError`` where it leads out of it."""
+    if AS_OF in "/".join(below) or ".." in below:
+        raise MaterialError(
+            f"{'/'.join(below)!r} is no path in a repository", key="path", help="it stays below {as_of}"
+        )
+    return "/".join(below)
+
+
+def _utc(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
 def _newest(parent: Path, segment: str, as_of: datetime) -> str:
     """Return the newest date at or before ``as_of`` that has a folder; a bare date counts from its first moment."""
     dates = _dates(parent, segment)
-    limit = as_of.replace(tzinfo=UTC) if as_of.tzinfo is None else as_of.astimezone(UTC)
+    limit = _utc(as_of)
     reached = [(at, name) for at, name in dates if at <= limit]
     if reached:
         return max(reached)[1]
-    shown = ", ".join(name for _, name in dates) or "no folder named by a date, such as 2026-01-31"
+    shown = (
+        ", ".join(name for _, name in dates) or "no folder named by a date, such as 2026-01-31, and no git repository"
+    )
     raise MaterialError(
         f"nothing is dated {limit:%Y-%m-%dT%H:%M:%SZ} or earlier", file=parent / segment, help=f"there is {shown}"
     )

@@ -34,6 +34,15 @@ def revised(listing: Listing, checkout: Checkout, wanted: Callable[[str], bool])
     return replace(listing, files=files, revision=checkout.revision, dirty=dirty)
 
 
+def committed(
+    listing: Listing, revision: str, unreadable: tuple[tuple[str, str], ...], wanted: Callable[[str], bool]
+) -> Listing:
+    """Return a listing of files that are all of one commit, with what else is in it and cannot be read."""
+    files = tuple(replace(file, revision=revision) for file in listing.files)
+    others = (each for each in unreadable if wanted(each[0]))
+    return replace(listing, files=files, unreadable=tuple(sorted({*listing.unreadable, *others})), revision=revision)
+
+
 def _is_committed(listing: Listing, file: File, committed: dict[str, tuple[str, str]], algorithm: str) -> bool:
     mode, oid = committed.get(file.path, (_LINK, ""))
     return file.sha256 is not None and mode != _LINK and blob_id(listing, file, algorithm) == oid

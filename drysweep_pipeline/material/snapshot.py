@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,12 +22,13 @@ import pyarrow.parquet as pq
 
 from drysweep_pipeline.declaration.model import CommandMaterial, FilesMaterial, RegistryMaterial, TablesMaterial
 from drysweep_pipeline.errors import IntegrityError, MaterialError
-from drysweep_pipeline.material import command, git
+from drysweep_pipeline.material import command, commits, git
 from drysweep_pipeline.material.command import Printed, read_printed
+from drysweep_pipeline.material.commits import Commit, Tree
 from drysweep_pipeline.material.listing import File, Listing, list_files
 from drysweep_pipeline.material.paths import Location, locate, readable, readable_folder, undated
 from drysweep_pipeline.material.registry import Registry, modified_times, service_rows
-from drysweep_pipeline.material.revisions import left_out, revised
+from drysweep_pipeline.material.revisions import committed, left_out, revised
 from drysweep_pipeline.material.tables import Written, write_tables, write_without_text
 from drysweep_pipeline.material.tabular import Read, list_sources, read_tables, sources
 
@@ -94,9 +95,33 @@ def freeze(material: Material, base: Path, as_of: datetime, snapshots: Path) -> 
     if isinstance(material, CommandMaterial):
         return _freeze_printed(material, command.run(material, base, as_of), snapshots)
     where = locate(material.path, base, as_of)
+    if where.commit is not None:
+        with commits.extracted(where.commit) as tree, _told_of(where.commit, tree):
+            return _freeze_here(material, Location(tree.path, None, where.commit), snapshots, tree)
+    return _freeze_here(material, where, snapshots)
+
+
+@contextlib.contextmanager
+def _told_of(commit: Commit, tree: Tree) -> Iterator[None]:
+    """Have errors name the commit, and not the folder that its files are in for the moment."""
+    try:
+        yield
+    except MaterialError as error:
+        if error.file is not None and error.file.startswith(str(tree.path)):
+            below = f"{commit.below}{error.file.removeprefix(str(tree.path))}".lstrip("/")
+            error.file = f"{commit.repository} at {commit.revision[:12]}: {below or '.'}"
+        raise
+
+
+def _freeze_here(
+    material: RegistryMaterial | FilesMaterial | TablesMaterial,
+    where: Location,
+    snapshots: Path,
+    tree: Tree | None = None,
+) -> Snapshot:
     if isinstance(material, TablesMaterial):
-        return _freeze_tables(material, where.path, snapshots)
-    return freeze_at(material, where, snapshots)
+        return _freeze_tables(material, where, snapshots, tree)
+    return freeze_at(material, where, snapshots, tree=tree)
 
 
 def place_of(material: Material, base: Path) -> str:
@@ -109,26 +134,31 @@ def check_reachable(material: Material, base: Path, as_of: datetime) -> None:
     if isinstance(material, CommandMaterial):
         command.program(material, base, as_of)
         return
-    path = locate(material.path, base, as_of).path
+    where = locate(material.path, base, as_of)
+    if where.commit is not None:
+        return  # a commit that is known is there
     if isinstance(material, TablesMaterial):
-        sources(material, readable(path))
+        sources(material, readable(where.path))
     else:
-        readable_folder(path)
+        readable_folder(where.path)
 
 
 def freeze_at(
-    material: RegistryMaterial | FilesMaterial, where: Location, snapshots: Path, like: Snapshot | None = None
+    material: RegistryMaterial | FilesMaterial,
+    where: Location,
+    snapshots: Path,
+    like: Snapshot | None = None,
+    tree: Tree | None = None,
 ) -> Snapshot:
     """Freeze material from a place that is given, as ``freeze`` does.
 
     ``like``: a snapshot whose files lend theirs their times where they hold the same, for a copy made just now.
+    ``tree``: what is known of a place that is a commit's files.
     """
     listing = list_files(readable_folder(where.path), material.ignore)
     if like is not None:
         listing = listing.dated(_times(listing, like))
-    checkout = git.checkout(where.path)
-    if checkout is not None:
-        listing = revised(listing, checkout, lambda path: not left_out(path, material.ignore))
+    listing = _in_git(listing, where, tree, lambda path: not left_out(path, material.ignore))
     registry = None
     if isinstance(material, RegistryMaterial):
         registry = Registry.of(material.map)
@@ -142,12 +172,19 @@ def freeze_at(
     )
 
 
-def _freeze_tables(material: TablesMaterial, path: Path, snapshots: Path) -> Snapshot:
+def _in_git(listing: Listing, where: Location, tree: Tree | None, wanted: Callable[[str], bool]) -> Listing:
+    """Return a listing with what git knows of it: the files of a commit, or of what is checked out."""
+    if where.commit is not None and tree is not None:
+        return committed(listing.dated(tree.times), where.commit.revision, tree.unreadable, wanted)
+    checkout = git.checkout(where.path if where.path.is_dir() else where.path.parent)
+    return listing if checkout is None else revised(listing, checkout, wanted)
+
+
+def _freeze_tables(material: TablesMaterial, where: Location, snapshots: Path, tree: Tree | None) -> Snapshot:
     # When a file was written says nothing of what is in its tables, and the same tables are the same snapshot.
-    listing = list_sources(material, readable(path)).dated({})
-    checkout = git.checkout(path if path.is_dir() else path.parent)
-    if checkout is not None:
-        listing = revised(listing, checkout, {file.path for file in listing.files}.__contains__)
+    path = readable(where.path)
+    listing = list_sources(material, path, tree.unreadable if tree is not None else ())
+    listing = _in_git(listing, where, tree, {file.path for file in listing.files}.__contains__).dated({})
     return _with_rows(
         material,
         path,

@@ -61,15 +61,19 @@ def sources(material: TablesMaterial, path: Path) -> dict[str, TableSource]:
     return {name: _complete(name, source, path) for name, source in material.tables.items()}
 
 
-def list_sources(material: TablesMaterial, path: Path) -> Listing:
-    """List the files that the declared tables are in; a file that is declared and not there is unreadable."""
+def list_sources(material: TablesMaterial, path: Path, others: tuple[tuple[str, str], ...] = ()) -> Listing:
+    """List the files that the declared tables are in; a file that is declared and not there is unreadable.
+
+    ``others``: what else is at the place and cannot be read.
+    """
     declared = sorted({source.file for source in sources(material, path).values()})
     root = path if path.is_dir() else path.parent
     listing = list_files(root, (), lambda name: any(may_hide(name, file) for file in declared))
     files = tuple(file for file in listing.files if any(pattern(each).fullmatch(file.path) for each in declared))
-    listed = [*(file.path for file in files), *(name for name, _ in listing.unreadable)]
+    unread = [each for each in (*listing.unreadable, *others) if any(may_hide(each[0], file) for file in declared)]
+    listed = [*(file.path for file in files), *(name for name, _ in unread)]
     missing = [(each, "there is no such file") for each in declared if not any(may_hide(name, each) for name in listed)]
-    return replace(listing, files=files, unreadable=tuple(sorted((*listing.unreadable, *missing))))
+    return replace(listing, files=files, unreadable=tuple(sorted({*unread, *missing})))
 
 
 def read_tables(material: TablesMaterial, path: Path, listing: Listing, out: Path) -> Read:
