@@ -23,7 +23,7 @@ def dates(declaration: Declaration, first: datetime, last: datetime, every: str 
         raise DeclarationError("--to lies before --from", key="--to")
     found = _stepped(first, last, every) if every is not None else _dated(declaration, first, last)
     if not found:
-        raise DeclarationError("the material has no date in that time", key="--from", help="look at its directories or commits")
+        raise DeclarationError("the material has no date in that time", key="--from", help="look for its dates")
     return found
 
 
