@@ -11,7 +11,7 @@ from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state,
 from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
-from drysweep_pipeline.reports.beside import behind, home_option, stand_of, sweep_argument
+from drysweep_pipeline.reports.beside import behind, home_option, merging, stand_of, sweep_argument
 from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import at_angle, safe_text
@@ -104,6 +104,9 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
     for line in _failures(facts):
         put(line)
+    merged = merging(home, campaign.home.name, campaign.id, facts["rounds"])
+    if merged:
+        put(f"findings are merged: {merged}")
     if facts["report"]:
         put(f"report: {facts['report']}")
     if facts["why"]:

@@ -1,40 +1,91 @@
-"""Whether fingerprints are good: one that merges findings of different kinds ends the search too early."""
+"""Whether fingerprints are good: one that merges findings of different kinds ends the search too early.
 
+What was declared cannot tell; what was reported can. Findings under one fingerprint are taken for different ones
+where their subject, their kind or their failure mode differs, or where one strategy told them apart by a word that it
+uses of other findings too.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.scratch import scratch
 
+# Evidence, times and places differ from row to row and are of one finding only; a word of a few is what kind it is.
 _MERGED = """
-    select any_value(subject), list_sort(list(distinct kind))
-    from read_parquet(?)
-    group by fp
-    having count(distinct subject || chr(0) || kind) > 1
-    order by 1
+    with given as (
+        select fp, strategy, subject, kind, attributes from read_parquet($files, hive_partitioning = false)
+    ),
+    suspects as (
+        select fp from given
+        group by fp
+        having count(distinct subject) > 1 or count(distinct kind) > 1 or count(distinct attributes) > 1
+    ),
+    words as (
+        select g.fp, g.strategy, e.key as name, json_extract_string(e.value, '$') as word
+        from given as g, json_each(g.attributes) as e
+        where e.type = 'VARCHAR' and g.attributes is not null and exists (select 1 from suspects)
+    ),
+    common as (select name, word from words group by name, word having count(distinct fp) > 1),
+    merged as (
+        select fp, 'subject' as name, list(distinct subject) as words from given group by fp
+        union all
+        select fp, 'kind', list(distinct kind) from given group by fp
+        union all
+        select fp, name, list(distinct word) from words where name = 'failure_mode' group by fp, name
+        union all
+        select fp, name, list(distinct word) from words semi join common using (name, word) group by fp, strategy, name
+    )
+    select any_value(g.subject), arg_min(m.name, m.place), list_sort(arg_min(m.words, m.place)), m.fp
+    from (
+        select *, case name when 'subject' then 1 when 'kind' then 2 when 'failure_mode' then 3 else 4 end as place
+        from merged
+        where len(words) > 1
+    ) as m
+    join given as g using (fp)
+    group by m.fp
+    order by 1, 4
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Fingerprints of a round under which different findings were reported."""
+    """Fingerprints under which different findings were reported, and what ``field`` told them apart."""
 
     fingerprints: int = 0
     example: str | None = None
+    field: str | None = None
 
     @property
     def sentence(self) -> str | None:
         """What to tell a person, or None where nothing is merged."""
         if not self.fingerprints:
             return None
-        return f"{self.fingerprints} fingerprints merge distinct findings, for instance {self.example}; add a field"
+        merge = "fingerprints merge" if self.fingerprints > 1 else "fingerprint merges"
+        return (
+            f"{self.fingerprints} {merge} distinct findings, which differ in {self.field}, for instance "
+            f"{self.example}; add a field to the fingerprint"
+        )
 
 
 def merged(campaign: Campaign, round: int) -> Merged:
-    """Return the fingerprints of a round that merge findings with different subjects or kinds."""
-    files = [str(file) for file in landing.readable(campaign.folder(round))]
+    """Return the fingerprints of a round that merge findings which differ in more than what is told of them."""
+    return _merged(landing.readable(campaign.folder(round)))
+
+
+def merged_by(campaign: Campaign, rounds: int) -> Merged:
+    """Return the same of the first rounds of a campaign together."""
+    return _merged([file for round in range(1, rounds + 1) for file in landing.readable(campaign.folder(round))])
+
+
+def _merged(files: Sequence[Path]) -> Merged:
     if not files:
         return Merged()
     with scratch() as connection:
-        rows = connection.execute(_MERGED, [files]).fetchall()
-    return Merged(len(rows), f"{rows[0][0]}: {', '.join(rows[0][1])}" if rows else None)
+        rows = connection.execute(_MERGED, {"files": [str(file) for file in files]}).fetchall()
+    if not rows:
+        return Merged()
+    subject, field, words, _ = rows[0]
+    return Merged(len(rows), f"{subject}: {', '.join(words)}", field)

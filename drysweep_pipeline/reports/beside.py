@@ -10,6 +10,7 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
+from drysweep_pipeline.engine.quality import merged_by
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import turns_left
 from drysweep_pipeline.engine.state import queued_behind, read_states
@@ -36,6 +37,15 @@ def unread(home: Home, sweep: str, campaign: str, rounds: Sequence[Row]) -> list
     recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
     masked = redactor_of(load(home, sweep, campaign)).text if recorded else hidden
     return [(masked(file), masked(reason)) for file, reason in files]
+
+
+def merging(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
+    """Return a sentence on fingerprints that merge distinct findings, as far as the landed rows can still tell."""
+    if not (home.sweep(sweep).landing(campaign) / FILE).exists():
+        return None
+    recorded = load(home, sweep, campaign)
+    said = merged_by(recorded, rounds).sentence
+    return redactor_of(recorded).text(said) if said else None
 
 
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:

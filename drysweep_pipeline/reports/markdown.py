@@ -7,7 +7,7 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import home_option, redaction, stand, sweep_argument, unread
+from drysweep_pipeline.reports.beside import home_option, merging, redaction, stand, sweep_argument, unread
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
@@ -48,6 +48,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
     steps = next_steps(standing, sweep_argument(home, sweep, campaign), option)
     parts = (
         _top(told, resume_command(standing, option), redaction(home, sweep, campaign)),
+        _warned(merging(home, sweep, campaign, told["rounds"])),
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
         _strategies(strategies),
@@ -68,6 +69,14 @@ def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Ite
         yield from (f"**What helps:** {prose(why['lever'], resume)}.", "")
     facts = (*_facts(told), *((("redaction", hiding),) if hiding else ()))
     yield from _table(("outcome", ""), ((name, cell(value)) for name, value in facts))
+
+
+def _warned(merging: str | None) -> Iterator[str]:
+    if merging:
+        yield from (
+            "",
+            f"**Findings are merged:** {cell(merging, limit=2000)}. What was counted is fewer than what is there.",
+        )
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
