@@ -49,7 +49,7 @@ _SCHEMA = pa.schema(
 )
 _PAYLOAD = f"""
     select {", ".join(COLUMNS)}
-    from read_parquet(?)
+    from read_parquet(?, hive_partitioning = false)
     where fp in (select unnest(cast(? as uuid[])))
     qualify row_number() over (partition by fp order by {{rank}}, strategy, row) = 1
 """.format(rank="case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end")

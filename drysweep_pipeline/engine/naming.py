@@ -30,7 +30,7 @@ _NAMED = """
 """
 _SIGHTED = """
     select fp, severity, scope, path, subject
-    from read_parquet($1)
+    from read_parquet($1, hive_partitioning = false)
     where fp = cast($2 as uuid)
     order by {rank}, strategy, row
     limit 1

@@ -27,8 +27,11 @@ from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look
 
-_NOT_COMMITTED = "select path, sha256, text from read_parquet(?) where revision is null and text is not null"
-_RAISED = "select distinct cast(fp as varchar) from read_parquet(?)"
+_NOT_COMMITTED = """
+    select path, sha256, text from read_parquet(?, hive_partitioning = false)
+    where revision is null and text is not null
+"""
+_RAISED = "select distinct cast(fp as varchar) from read_parquet(?, hive_partitioning = false)"
 
 
 @dataclass(frozen=True, slots=True)

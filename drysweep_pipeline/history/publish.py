@@ -130,7 +130,7 @@ _INCOMING = f"""
                 ),
                 '/'
             ) as label
-        from read_parquet($files)
+        from read_parquet($files, hive_partitioning = false)
     )
     select reported.fp, {_PAYLOAD}, arriving.as_of, arriving.seq, arriving.round
     from reported

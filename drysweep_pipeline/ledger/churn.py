@@ -15,7 +15,7 @@ _FIXED = "select 1 from current_lives where state = 'fixed' limit 1"
 _AT_A_FIX = """
     with raised as (
         select distinct fp, identity, scope, strategy
-        from read_parquet($files)
+        from read_parquet($files, hive_partitioning = false)
         where fp in (select unnest(cast($fresh as uuid[])))
     ),
     scoped as (select distinct fp, identity, scope from raised),

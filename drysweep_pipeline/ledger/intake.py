@@ -17,7 +17,7 @@ from drysweep_pipeline.values import Place
 _WAVE = """
     create or replace temp table wave as
     select fp, strategy, cast(count(*) as integer) as hits
-    from read_parquet(?)
+    from read_parquet(?, hive_partitioning = false)
     group by fp, strategy
 """
 _NO_WAVE = "create or replace temp table wave (fp uuid, strategy varchar, hits integer)"

@@ -91,7 +91,7 @@ _UNSETTLED = """
         select
             fp,
             min(case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end) as worst
-        from read_parquet(?)
+        from read_parquet(?, hive_partitioning = false)
         group by fp
     )
     select count(*)

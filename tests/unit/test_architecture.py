@@ -80,6 +80,13 @@ def test_no_sql_asks_with_a_form_that_one_null_turns_into_nothing_new(pattern: s
     assert not [path for path, text in texts.items() if re.search(r"not\s+in\s*\(\s*select", text, re.IGNORECASE)]
 
 
+def test_no_folder_of_a_path_is_taken_for_a_column_of_the_files_in_it() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*") if path.suffix in (".py", ".sql")]
+    calls = [call for text in texts for call in re.findall(r"read_parquet\(.*?\)", text)]
+    assert len(calls) > 5
+    assert [call for call in calls if "hive_partitioning = false" not in call] == []
+
+
 def test_importing_the_package_and_its_engine_loads_no_dagster() -> None:
     modules = "drysweep_pipeline, drysweep_pipeline.engine.rounds, drysweep_pipeline.cli"
     code = f"import sys, {modules}; print('dagster' in sys.modules)"
