@@ -36,6 +36,8 @@ _FORBIDDEN = re.compile(
 # Tables that tell about settings and catalogues, beside the views that DuckDB brings along.
 _TELLING = re.compile(r"(duckdb|pragma)_.*|sqlite_(temp_)?(master|schema)|pg_catalog\..*")
 _BROUGHT_ALONG = "select view_name from duckdb_views() where internal and schema_name <> 'information_schema'"
+_NO_TABLE = re.compile(r"Table with name \S+ does not exist")
+_UNREAD = "select file || ': ' || reason from unreadable order by 1 limit 3"
 _HELP = "a query reads the tables it is given, no more"
 
 
@@ -119,7 +121,7 @@ def run(
     except duckdb.Error as error:
         if deadline.is_set():
             raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
-        raise FinderError(first_line(error), help=_suggested(error)) from None
+        raise FinderError(first_line(error), help=_not_read(connection, error) or _suggested(error)) from None
     finally:
         timer.cancel()
 
@@ -135,6 +137,17 @@ def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:
 def first_line(error: Exception) -> str:
     """Return what an engine's error says, without the picture of the query under it."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _not_read(connection: duckdb.DuckDBPyConnection, error: Exception) -> str | None:
+    """Return what could not be read, where a query wants a table that is not there; None where that is not why."""
+    if not _NO_TABLE.search(first_line(error)):
+        return None
+    try:
+        unread = connection.execute(_UNREAD).fetchall()
+    except duckdb.Error:
+        return None
+    return f"not read: {'; '.join(row for (row,) in unread)}" if unread else None
 
 
 def _suggested(error: Exception) -> str | None:

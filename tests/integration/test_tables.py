@@ -392,6 +392,7 @@ end(1)
         assert [row["subject"] for row in rows(campaign, runs[name])] == ["b"]
     assert runs["lost"].status == runs["needing"].status == "not_run"
     assert "Table with name edges does not exist" in str(runs["lost"].reason)
+    assert "(not read: edges.jsonl: table edges: line 1, column 2: not JSON" in str(runs["lost"].reason)
     assert "needs edges.jsonl, which is unreadable: table edges: line 1" in str(runs["needing"].reason)
 
 
