@@ -1,13 +1,29 @@
-"""Columns of Arrow tables, searched by RE2 as a whole; Python sees only the values in which something was found."""
+"""Tables, searched for secrets by RE2 a row at a time; Python sees only the values in which something was found."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Mask: TypeAlias = Callable[[Any], Any]
 _WORD = re.compile(r"[A-Za-z0-9_]")
+_LINE_END = pa.scalar("\n", pa.large_string())
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for: a pattern for RE2, how a value is masked, numbers that are secrets themselves.
+
+    ``inside``: the columns whose texts are JSON, each with what masks one of them.
+    """
+
+    pattern: str
+    mask: Mask
+    numbers: Sequence[str]
+    inside: Mapping[str, Mask]
 
 
 def quoted(text: str) -> str:
@@ -23,41 +39,63 @@ def is_found(pattern: str, text: str) -> bool:
         return True
 
 
-def masked(
-    column: pa.ChunkedArray, pattern: str, numbers: Sequence[str], mask: Callable[[Any], Any]
-) -> pa.ChunkedArray:
-    """Return a column with the values masked in which a pattern is found.
+def masked(table: pa.Table, wanted: Wanted) -> pa.Table:
+    """Return a table with its secrets masked.
 
-    ``numbers`` are missing afterwards from a column of numbers, which has no room for a mark.
+    Secret numbers are missing afterwards from a column of numbers, which has no room for a mark.
     """
-    if _is_whole(column.type):
-        return _without(column, numbers)
-    if not any(_suspicious(chunk, pattern) for chunk in column.chunks):
-        return column
-    chunks = [_masked(chunk, pattern, mask) for chunk in column.chunks]
-    kinds = {chunk.type for chunk in chunks}
-    kind = kinds.pop() if len(kinds) == 1 else pa.string()
-    return pa.chunked_array([chunk if chunk.type == kind else _as_texts(chunk) for chunk in chunks], type=kind)
+    batches = [_masked(batch, wanted) for batch in table.to_batches()]
+    columns = [
+        _joined(chunks, field.type) for chunks, field in zip(_by_column(table, batches), table.schema, strict=True)
+    ]
+    return pa.table(columns, names=table.column_names)
 
 
-def _is_whole(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
+def _by_column(table: pa.Table, batches: Sequence[Sequence[pa.Array]]) -> list[list[pa.Array]]:
+    return [[batch[index] for batch in batches] for index in range(table.num_columns)]
 
 
-def _without(column: pa.ChunkedArray, numbers: Sequence[str]) -> pa.ChunkedArray:
-    if not numbers:
-        return column
-    found = pc.is_in(pc.cast(column, pa.string()), value_set=pa.array(numbers))
-    return pc.if_else(found, pa.scalar(None, column.type), column) if pc.any(found).as_py() else column
+def _joined(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
+    """Return chunks as one column, of texts where one of them could not stay what it was."""
+    if all(chunk.type == kind for chunk in chunks):
+        return pa.chunked_array(chunks, type=kind)
+    return pa.chunked_array([_as_texts(chunk) for chunk in chunks], type=pa.string())
+
+
+def _masked(batch: pa.RecordBatch, wanted: Wanted) -> list[pa.Array]:
+    """Return the columns of a batch; the rows in which something was found are looked at value by value."""
+    found = _rows(batch, rf"\\|{wanted.pattern}" if wanted.inside else wanted.pattern)
+    return [
+        _column(column, wanted, wanted.inside.get(name), found)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+
+
+def _rows(batch: pa.RecordBatch, pattern: str) -> pa.Array | None:
+    """Return for each row whether a pattern is found in one of its texts, None where it is in no row."""
+    texts = [pc.cast(column, pa.large_string()) for column in batch.columns if _is_text(column.type)]
+    if not texts or not batch.num_rows:
+        return None
+    # A line end stands for the beginning and the end of a text in all that detectors look for.
+    rows = pc.binary_join_element_wise(*texts, _LINE_END, null_handling="replace")
+    found = _found(rows, pattern)
+    return found if pc.any(found).as_py() else None
+
+
+def _column(column: pa.Array, wanted: Wanted, inside: Mask | None, found: pa.Array | None) -> pa.Array:
+    if _is_text(column.type):
+        if found is None:
+            return column
+        pattern = wanted.pattern if inside is None else rf"\\|{wanted.pattern}"
+        return _texts_masked(column, found, pattern, inside or wanted.mask)
+    if pa.types.is_integer(column.type) or (pa.types.is_decimal(column.type) and column.type.scale == 0):
+        return _without(column, wanted.numbers)
+    return _others_masked(column, wanted) if _suspicious(column, wanted.pattern) else column
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
 def _found(texts: pa.Array, pattern: str) -> pa.Array:
@@ -68,13 +106,31 @@ def _found(texts: pa.Array, pattern: str) -> pa.Array:
         return pc.is_valid(texts)
 
 
+def _texts_masked(texts: pa.Array, rows: pa.Array, pattern: str, mask: Mask) -> pa.Array:
+    """Return texts masked in some rows, wherever a pattern is found in them."""
+    plain = pc.cast(texts, pa.large_string())
+    held = plain.filter(rows)
+    found = _found(held, pattern)
+    marked = pa.array([mask(each) for each in held.filter(found).to_pylist()], type=pa.large_string())
+    whole = pc.replace_with_mask(plain, rows, pc.replace_with_mask(held, found, marked))
+    # Two entries of a dictionary may be the same once they are masked, which not every reader takes.
+    return pc.cast(whole, texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type)
+
+
+def _without(column: pa.Array, numbers: Sequence[str]) -> pa.Array:
+    if not numbers:
+        return column
+    found = pc.is_in(pc.cast(column, pa.string()), value_set=pa.array(numbers))
+    return pc.if_else(found, pa.scalar(None, column.type), column)
+
+
 def _suspicious(array: pa.Array, pattern: str) -> bool:
     """Tell whether a pattern is found anywhere in an array, whatever its values are made of."""
     kind = array.type
     if _is_text(kind):
+        return bool(pc.any(_found(pc.cast(array, pa.large_string()), pattern)).as_py())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return bool(pc.any(_found(array, pattern)).as_py())
-    if pa.types.is_dictionary(kind):
-        return _suspicious(array.dictionary, pattern)
     if pa.types.is_struct(kind):
         return any(_suspicious(each, pattern) for each in array.flatten())
     if pa.types.is_map(kind):
@@ -83,33 +139,19 @@ def _suspicious(array: pa.Array, pattern: str) -> bool:
         return _suspicious(array.flatten(), pattern)
     if isinstance(array, pa.ExtensionArray):
         return _suspicious(array.storage, pattern)
-    # Unions, views, and what else there may be.
+    # Unions, views, and what else there may be; numbers and times hold no text.
     return (kind.num_fields > 0 or "view" in str(kind)) and _suspicious(_as_texts(array), pattern)
 
 
-def _masked(array: pa.Array, pattern: str, mask: Callable[[Any], Any]) -> pa.Array:
-    if _is_text(array.type):
-        return _texts_masked(array, pattern, mask)
-    if pa.types.is_dictionary(array.type):
-        kept = _masked(array.dictionary, pattern, mask)
-        # Two entries may be the same now, which not every reader takes.
-        return kept.take(array.indices)
-    if not _suspicious(array, pattern):
-        return array
-    values = [mask(each) for each in array.to_pylist()]
+def _others_masked(array: pa.Array, wanted: Wanted) -> pa.Array:
+    values = [_one(each, wanted.mask) for each in array.to_pylist()]
     try:
         return pa.array(values, type=array.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return _as_texts(values)
 
 
-def _texts_masked(array: pa.Array, pattern: str, mask: Callable[[Any], Any]) -> pa.Array:
-    found = _found(array, pattern)
-    marked = [_one(each, mask) for each in array.filter(found).to_pylist()]
-    return pc.replace_with_mask(array, found, pa.array(marked, type=array.type)) if marked else array
-
-
-def _one(value: Any, mask: Callable[[Any], Any]) -> Any:
+def _one(value: Any, mask: Mask) -> Any:
     if isinstance(value, bytes):
         return mask(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     return mask(value)

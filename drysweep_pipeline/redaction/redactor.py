@@ -9,7 +9,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -81,14 +81,14 @@ class Redactor:
 
         ``as_json``: the columns whose texts are JSON, each with what writes a value of it again.
         """
-        if self.mode == "off" or not table.num_columns:
+        if self.mode == "off":
             return table
         written = as_json or {}
-        masked = [
-            self._json_column(column, written[name], keep) if name in written else self._column(column, keep)
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        ]
-        return pa.table(masked, names=[self._key_of_one(name, keep) for name in table.column_names])
+        inside = {name: partial(self._json, write=write, keep=keep) for name, write in written.items()}
+        if table.num_rows:
+            wanted = columns.Wanted(self.pattern, partial(self.data, keep=keep), self.numbers, inside)
+            table = columns.masked(table, wanted)
+        return table.rename_columns([self._key_of_one(name, keep) for name in table.column_names])
 
     @cached_property
     def pattern(self) -> str:
@@ -111,15 +111,6 @@ class Redactor:
 
     def _key_of_one(self, name: Any, keep: Container[str] | None) -> Any:
         return name if keep is None or name in keep or not isinstance(name, str) else self.text(name)
-
-    def _column(self, column: pa.ChunkedArray, keep: Container[str]) -> pa.ChunkedArray:
-        return columns.masked(column, self.pattern, self.numbers, lambda value: self.data(value, keep))
-
-    def _json_column(
-        self, column: pa.ChunkedArray, write: Callable[[Any], str], keep: Container[str]
-    ) -> pa.ChunkedArray:
-        # What JSON escapes stands in the text in another form, so that every text with an escape in it is read.
-        return columns.masked(column, rf"\\|{self.pattern}", (), lambda text: self._json(text, write, keep))
 
     def _json(self, text: str, write: Callable[[Any], str], keep: Container[str]) -> str:
         value = json.loads(text)

@@ -21,6 +21,7 @@ from drysweep_pipeline.declaration.model import (
     PrintedTable,
     PythonJudge,
     PythonStrategy,
+    Redaction,
     RegistryMap,
     RegistryMaterial,
     Schedule,
@@ -57,6 +58,7 @@ PARTS = [
     Convergence,
     Budget,
     Schedule,
+    Redaction,
     Canaries,
     Canary,
 ]
