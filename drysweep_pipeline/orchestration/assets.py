@@ -25,6 +25,7 @@ from drysweep_pipeline.orchestration.typing import Result
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.beside import home_option, stand_of
 from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.reports.waiting import waits_for
 from drysweep_pipeline.values import RoundKey
 
@@ -146,7 +147,7 @@ def _of_strategy(
     """Yield a materialization where the strategy ran, and only a failed check where it did not."""
     check = checks.of_run(key, run)
     if run.status == "not_run":
-        context.log.warning(f"{run.strategy} is not_run: {run.reason}")
+        context.log.warning(f"{run.strategy} is not_run: {safe_text(run.reason or run.status)}")
         yield check
         return
     metadata: dict[str, Any] = {
@@ -182,7 +183,7 @@ def _intake(declaration: Declaration) -> dg.AssetsDefinition:
                     "fresh": report.fresh,
                     "reopened": report.reopened,
                     "complete": report.complete,
-                    "not_run": report.not_run,
+                    "not_run": {name: safe_text(why) for name, why in report.not_run.items()},
                 },
                 check_results=checks.intake_results(report, merged(campaign, round)),
             )

@@ -12,6 +12,7 @@ from drysweep_pipeline.engine.quality import Merged
 from drysweep_pipeline.engine.rounds import BudgetReport, IntakeReport
 from drysweep_pipeline.engine.state import State
 from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.reports.waiting import Waiting
 from drysweep_pipeline.values import Outcome
 
@@ -31,7 +32,7 @@ def of_run(key: dg.AssetKey, run: StrategyRun) -> dg.AssetCheckResult:
         check_name="ran_to_its_end",
         passed=run.status == "ok",
         severity=_ERROR,
-        description=run.reason,
+        description=_safe(run.reason),
         metadata={"status": run.status, "attempts": len(run.attempts), "rows_refused": run.refused},
     )
 
@@ -50,7 +51,7 @@ def intake_results(report: IntakeReport, merged: Merged) -> list[dg.AssetCheckRe
     missing = ", ".join(f"{name}: {why}" for name, why in sorted(report.not_run.items()))
     return [
         dg.AssetCheckResult(
-            check_name="round_complete", passed=report.complete, severity=_WARN, description=missing or None
+            check_name="round_complete", passed=report.complete, severity=_WARN, description=_safe(missing or None)
         ),
         dg.AssetCheckResult(
             check_name="seen_once", passed=not report.twice, severity=_ERROR, metadata={"twice": list(report.twice[:5])}
@@ -73,7 +74,7 @@ def judge_ran(key: dg.AssetKey) -> dg.AssetCheckSpec:
 def judge_result(report: JudgeReport) -> dg.AssetCheckResult:
     """Return whether the judge ran."""
     return dg.AssetCheckResult(
-        check_name="judge_ran", passed=report.failed is None, severity=_ERROR, description=report.failed
+        check_name="judge_ran", passed=report.failed is None, severity=_ERROR, description=_safe(report.failed)
     )
 
 
@@ -127,6 +128,11 @@ def answer_seen(instance: dg.DagsterInstance, key: dg.AssetKey, campaign: str, s
 def waiting_metadata(waiting: Waiting | None) -> dict[str, str]:
     """Return what an asset shows of what its campaign waits for; nothing where it waits for nothing."""
     return {"waits_for": _asked(waiting)} if waiting else {}
+
+
+def _safe(text: str | None) -> str | None:
+    """Return what others wrote as it may be shown, if there is any."""
+    return None if text is None else safe_text(text)
 
 
 def _asked(waiting: Waiting) -> str:

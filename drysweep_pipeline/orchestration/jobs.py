@@ -22,6 +22,7 @@ from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
 from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.reports.beside import behind
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.retrying import retry_context
 
 # How long a campaign to be superseded may stay in the middle of deciding a round before it is left to end by itself.
@@ -150,7 +151,7 @@ def _supersede(home: Home, campaign: Campaign, log: logging.Logger) -> None:
                 _stop_when_possible(home, state)
                 log.info(f"campaign {state.campaign} is stopped: superseded by {campaign.id}")
             except (Busy, Refused) as error:
-                log.warning(f"campaign {state.campaign} was not stopped: {error}")
+                log.warning(f"campaign {state.campaign} was not stopped: {safe_text(str(error))}")
 
 
 def _stop_when_possible(home: Home, state: State) -> None:

@@ -56,7 +56,8 @@ for path, value in held:
 end(len(held))
 """
 )
-FAILS = READ + "print('cannot go on:', *[v for _, v in held], sep='\\n', file=sys.stderr); sys.exit(3)"
+STEERS = "\x1b[2J\u202eno"
+FAILS = READ + f"print('go on?', *[v for _, v in held], {STEERS!r}, sep='\\n', file=sys.stderr); sys.exit(3)"
 FUNCTION = """
 for row in material.query("select file, value from settings where key = 'holds' order by file"):
     yield {"service": row["file"], "failure_mode": row["value"], "title": row["value"], "evidence": row["value"],
@@ -196,6 +197,18 @@ def test_no_file_under_the_home_holds_a_secret_but_the_private_snapshots(ran: Ra
 def test_nothing_that_was_printed_holds_a_secret(ran: Ran) -> None:
     assert found_in(ran.printed) == []
     assert ran.codes == [3, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2]
+
+
+def test_nothing_that_steers_a_terminal_or_turns_a_line_around_is_shown(ran: Ran) -> None:
+    assert STEERS in manifest(ran)["fails"]["reason"], "it is kept as it came"
+    report = ran.home.sweep("small").report("c1", ".md").read_text()
+    assert not {"\x1b", "\u202e"} & set(report)
+    # JSON escapes what steers, and keeps what turns around, for programs to read.
+    assert "\x1b" not in ran.printed
+    events = "\n".join(text for p in kept(ran.home) if "dagster" in p.parts for text in texts_in(p))
+    assert "␛[2J" in events or "\\u241b[2J" in events
+    assert "\\u001b[2J" not in events
+    assert "\x1b[2J" not in events
 
 
 def test_nothing_is_left_where_temporary_copies_lay(ran: Ran) -> None:
