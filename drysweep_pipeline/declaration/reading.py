@@ -213,12 +213,14 @@ def _examined(
     remember(path, redactor_here(data, path.parent))
     found = _one_round_fits(written)
     filled, unread = _with_texts(written)
-    found += written_out(written, filled)
     sweep = None
     try:
         sweep = Sweep.model_validate(filled)
     except ValidationError as error:
         found += problems(error, Written(path, filled, Sweep, document))
+    # What is refused already need not be refused for the secret in it as well.
+    refused = {problem.keys for problem in found}
+    found += [problem for problem in written_out(written, filled) if problem.keys not in refused]
     refusals = in_file_order(written, found + unread)
     return (None if refusals else sweep), refusals
 
