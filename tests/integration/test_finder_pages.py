@@ -1,6 +1,12 @@
 """Each kind of finder has a page, and the example on it can be copied as it is."""
 
 import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,16 +29,60 @@ _BLOCK = re.compile(r"^`(?P<file>[\w.]+)`[^\n]*:\n\n```\w+\n(?P<text>.*?)^```$",
     ],
 )
 def test_the_example_of_a_page_finds_what_it_says(tmp_path: Path, page: str, found: list[str]) -> None:
-    (tmp_path / "notes").mkdir()
+    assert states(tmp_path, copied(tmp_path, page)) == dict.fromkeys(found, "open")
+
+
+def test_the_example_of_the_page_on_services_finds_and_judges_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEFT_OVER_TOKEN", "any that both know")
+    path = copied(tmp_path, "http.md")
+    with served(tmp_path / "service.py") as port:
+        path.write_text(path.read_text().replace("127.0.0.1:8400", f"127.0.0.1:{port}"))
+        assert states(tmp_path, path) == {"a.py/left_over": "open", "b.md/left_over": "rejected"}
+
+
+@contextmanager
+def served(program: Path) -> Iterator[int]:
+    """Run a service until the block is left; yield its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with subprocess.Popen([sys.executable, str(program), str(port)], stderr=subprocess.DEVNULL) as running:
+        try:
+            until = time.monotonic() + 30
+            while not answers(port) and time.monotonic() < until:
+                time.sleep(0.05)
+            yield port
+        finally:
+            running.kill()
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def copied(folder: Path, page: str) -> Path:
+    """Write what a page shows as files, and what they look at; return the sweep."""
+    (folder / "notes").mkdir()
     for name, text in {"a.py": "# TODO x\n" * 100, "b.md": "TODO\n", "c.md": "x\n" * 1000}.items():
-        (tmp_path / "notes" / name).write_text(text)
+        (folder / "notes" / name).write_text(text)
     blocks = {match["file"]: match["text"] for match in _BLOCK.finditer((DOCS / page).read_text(encoding="utf-8"))}
     for name, text in blocks.items():
-        (tmp_path / name).write_text(text)
+        (folder / name).write_text(text)
     [name] = [name for name in blocks if name.endswith(".yaml")]
-    home = Home(tmp_path / "home")
-    campaign = run_to_its_end(begin(tmp_path / name, home))
-    sweep = YAML(typ="safe").load(blocks[name])["attributes"]["name"]
+    return folder / name
+
+
+def states(folder: Path, path: Path) -> dict[str, str]:
+    """Run a sweep to its outcome; return what became of what it found."""
+    home = Home(folder / "home")
+    campaign = run_to_its_end(begin(path, home))
+    sweep = YAML(typ="safe").load(path.read_text())["attributes"]["name"]
     told = summary(home, sweep, campaign.id)
-    assert (told["outcome"], sorted(told["states"])) == ("converged", found)
-    assert told["events"] == []
+    assert (told["outcome"], told["events"]) == ("converged", [])
+    found: dict[str, str] = told["states"]
+    return found
