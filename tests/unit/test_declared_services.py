@@ -85,12 +85,12 @@ def test_a_service_that_cannot_be_taken_as_written_is_refused_and_no_secret_is_r
     tmp_path: Path, who: str, declares: str, key: str, says: str
 ) -> None:
     path = declared(tmp_path, declares) if who == "strategy" else declared(tmp_path, HERE, declares)
-    [error] = errors(path)
     above = "strategies[1]" if who == "strategy" else "judge"
-    assert (error.key or "").startswith(f"{above}.{key}")
-    assert error.line == (10 if who == "strategy" else 6)
-    assert says in str(error)
-    assert "hunter2" not in str(error)
+    # What looks like a secret may be refused as one as well.
+    found = errors(path)
+    assert any((error.key or "").startswith(f"{above}.{key}") and says in str(error) for error in found)
+    assert {error.line for error in found} == {10 if who == "strategy" else 6}
+    assert not any("hunter2" in str(error) for error in found)
 
 
 @pytest.mark.parametrize(
