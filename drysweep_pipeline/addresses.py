@@ -43,6 +43,8 @@ def fault_of_url(url: str, *, allow_plain_http: bool) -> Fault | None:
     shown = repr(_without_userinfo(url))
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         return f"{shown} is no address", "write it in ASCII, with %XX for what is not"
+    if _BRACED.search(url):
+        return f"{shown} has a placeholder", "an address is written out; {env.NAME} is for headers"
     try:
         parts = urlsplit(url)
         port = parts.port

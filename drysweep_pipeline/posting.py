@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -94,6 +95,14 @@ class _Again(FinderError):
         super().__init__(what)
 
 
+class _Unwaited(ThreadPoolExecutor):
+    """Threads that nobody waits for once a call is over."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads end by themselves."""
+        super().shutdown(wait=False, cancel_futures=True)
+
+
 class _Call:
     """One call, from its first try to its answer."""
 
@@ -123,6 +132,8 @@ class _Call:
                 self._cancel()
 
     async def _in_time(self) -> Answer:
+        # Where names are looked up; the system cannot be told to stop doing so.
+        asyncio.get_running_loop().set_default_executor(_Unwaited(max_workers=1))
         self._until = time.monotonic() + self._box.seconds
         async with self._interruptible():
             try:

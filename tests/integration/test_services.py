@@ -5,9 +5,9 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,7 +22,7 @@ from drysweep_pipeline.budget import Budget, Ceilings, Meter, Spent
 from drysweep_pipeline.candidates import COLUMNS
 from drysweep_pipeline.declaration.model import HttpJudge, HttpStrategy
 from drysweep_pipeline.engine.votes import FILE as VOTES
-from drysweep_pipeline.engine.wave import budget_of
+from drysweep_pipeline.engine.wave import budget_of, plan, wave
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import Request, http
 from drysweep_pipeline.home import Home
@@ -286,15 +286,32 @@ def question(server_url: str, findings: int) -> Question:
     return Question(HttpJudge(kind="http", url=server_url, timeout_s=60), told, ("service",), 1, None)
 
 
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """Interrupt what is in the block a moment after it was begun; it is to end soon."""
+    interruption = threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    interruption.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    interruption.join()
+    assert seconds_since(began) < 5
+
+
 def test_a_round_that_is_interrupted_does_not_wait_for_its_judge() -> None:
     with raw([JSON + "\r\n"], then=60) as hangs, closing(judging.rule(question(hangs.url, findings=20))) as rulings:
-        interruption = threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
-        interruption.start()
-        began = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted():
             next(rulings)
-        interruption.join()
-        assert seconds_since(began) < 5
+        assert hangs.requests
+
+
+def test_a_wave_that_is_interrupted_does_not_wait_for_its_services(tmp_path: Path) -> None:
+    with raw([JSON + "\r\n"], then=60) as hangs:
+        strategies = [{"name": f"s{number}", "kind": "http", "url": hangs.url} for number in range(3)]
+        campaign = begin(declared(tmp_path, strategies), Home(tmp_path / "home"))
+        plan(campaign, 1)
+        with interrupted():
+            list(wave(campaign, 1))
         assert hangs.requests
 
 

@@ -51,6 +51,8 @@ def declared(folder: Path, strategy: str, judge: str = HERE) -> Path:
         ("url: 'https://lint.example:99999/'", "url", "Port out of range"),
         ("url: 'https://lint.example/a b'", "url", "is no address"),
         ("url: 'https://lint.example/ü'", "url", "in ASCII"),
+        ("url: 'https://{env.HOST}/'", "url", "an address is written out"),
+        ("url: 'https://lint.example/{angle.k}'", "url", "an address is written out"),
         ("url: 'https://lint.example/#top'", "url", "has a fragment"),
         ("url: 'https://ann:hunter2@lint.example/'", "url", "holds a name or a password"),
         ("url: 'ssh://ann:hunter2@lint.example/'", "url", "does not begin with"),

@@ -4,6 +4,7 @@ import gzip
 import json
 import logging
 import shutil
+import socket
 import threading
 import time
 import tracemalloc
@@ -197,6 +198,21 @@ def test_the_deadline_holds_though_each_moment_brings_a_byte(start: str) -> None
         error = refused(service.url, seconds=0.5)
         assert 0.4 < seconds_since(began) < 3
     assert (error.status, str(error)) == ("timeout", "timeout: no whole answer after 0.5 s")
+
+
+def test_the_deadline_holds_though_a_name_is_looked_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+
+    def looks_up(*_: object, **__: object) -> None:
+        over.wait(60)
+        raise socket.gaierror("nothing found")
+
+    monkeypatch.setattr(socket, "getaddrinfo", looks_up)
+    began = time.monotonic()
+    error = refused("http://localhost:1/find", seconds=0.3)
+    assert seconds_since(began) < 3
+    assert error.status == "timeout"
+    over.set()
 
 
 def test_the_deadline_is_for_all_tries_together(httpserver: HTTPServer) -> None:
