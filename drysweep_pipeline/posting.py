@@ -32,7 +32,7 @@ JSON = "application/json"
 MAX_REDIRECTS = 5
 _SAME_AGAIN = (307, 308)
 _ELSEWHERE = (301, 302, 303)
-# What says that another moment may be a better one, and that nothing was done in this one.
+# What says that another moment may be a better one.
 _LATER = (429, 502, 503, 504)
 # Of an answer that is none. More is looked at than shown, so that a secret that begins in it is known as one.
 _SHOWN, _LOOKED_AT = 200, 4096
@@ -229,8 +229,9 @@ class _Call:
         raise FinderError(f"redirected more than {MAX_REDIRECTS} times")
 
     def _headers(self) -> dict[str, str]:
+        named = any(name.lower() == "user-agent" for name in self._box.headers)
         return {
-            "User-Agent": "drysweep",
+            **({} if named else {"User-Agent": "drysweep"}),
             **self._box.headers,
             "Accept": ", ".join(self._box.media),
             # One packing only, that can be unpacked piece by piece.
@@ -243,7 +244,7 @@ class _Call:
         """Return what became of a call that the network or the protocol broke."""
         import httpx2
 
-        why = self._box.safe(_reason(error))
+        why = self._box.safe(_reason(error))[:_SHOWN]
         if isinstance(error, httpx2.ConnectError):
             if _is_about_tls(error):
                 return FinderError(

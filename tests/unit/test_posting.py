@@ -49,7 +49,7 @@ def test_a_question_is_one_post_with_the_headers_that_are_declared_and_their_var
     httpserver: HTTPServer,
 ) -> None:
     httpserver.expect_request("/find", method="POST").respond_with_json({"findings": [], "end": True})
-    answer = posted(httpserver.url_for("/find?v=2"), headers={**AUTHORIZED, "X-Team": "platform"})
+    answer = posted(httpserver.url_for("/find?v=2"), headers={**AUTHORIZED, "X-Team": "platform", "user-agent": "mine"})
     assert (answer.media, json.loads(answer.body), answer.tries) == (
         "application/json",
         {"findings": [], "end": True},
@@ -60,6 +60,7 @@ def test_a_question_is_one_post_with_the_headers_that_are_declared_and_their_var
     assert request.headers["Authorization"] == f"Bearer {TOKEN}"
     assert (request.headers["X-Team"], request.headers["Content-Type"]) == ("platform", "application/json")
     assert (request.headers["Accept-Encoding"], "Cookie" in request.headers) == ("gzip", False)
+    assert request.headers.getlist("User-Agent") == ["mine"]
 
 
 def test_a_proxy_and_a_netrc_of_the_environment_are_nobody_s_business(
@@ -158,6 +159,7 @@ def test_a_machine_that_is_not_there_is_tried_again_and_then_named_so() -> None:
         (("HTTP/1.1 200 OK\r\nContent-Type: appl",), "broke off"),
         (("\x1b[2Jno http at all\r\n\r\n",), "broke off"),
         ((JSON + "X: " + "x" * 200_000 + "\r\n\r\n",), "broke off"),
+        (("x" * 20_000 + "\r\n\r\n",), "broke off"),
         ((JSON + "Content-Encoding: gzip\r\n\r\n", "not packed"), "cannot be unpacked"),
         ((JSON + "Content-Encoding: br\r\n\r\n", "x"), "packed as 'br', which was not asked for"),
         ((JSON + "Content-Encoding: gzip, gzip\r\n\r\n", "x"), "which was not asked for"),
@@ -186,6 +188,7 @@ def test_what_is_no_whole_answer_is_a_failure_that_says_what_came_instead(pieces
     assert says in str(error)
     assert error.status == "failed"
     assert str(error).isprintable()
+    assert len(str(error)) < 400
     assert len(service.requests) == 1
 
 
