@@ -17,6 +17,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     ValidationInfo,
+    field_serializer,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -450,6 +451,10 @@ def _lies_below(file: str) -> str:
 FileBelow = Annotated[str, AfterValidator(_lies_below)]
 
 
+def _is_a_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+
+
 class TableSource(Part):
     """Where one table is kept, and how it is read; see ``material.tabular``."""
 
@@ -459,6 +464,16 @@ class TableSource(Part):
     columns: dict[Annotated[str, Field(min_length=1)], ColumnType] = Field(default_factory=dict)
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     all_text: StrictBool = False
+
+    @field_serializer("columns", when_used="json")
+    def _in_order(self, columns: dict[str, ColumnType]) -> list[tuple[str, ColumnType]]:
+        # Lists take their names in this order, and what is frozen or digested has its keys sorted.
+        return list(columns.items())
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _as_frozen(cls, columns: Any) -> Any:
+        return dict(columns) if isinstance(columns, list) and all(map(_is_a_pair, columns)) else columns
 
 
 def _are_free(tables: dict[str, Any]) -> dict[str, Any]:

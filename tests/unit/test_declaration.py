@@ -360,3 +360,26 @@ def test_problems_of_a_frozen_declaration_do_without_lines_once_the_file_is_gone
     declaration = read(folder)
     declaration.path.unlink()
     assert [problem.line for problem in sql_problems(declaration)] == [None]
+
+
+def test_the_names_of_columns_keep_their_order_in_what_is_frozen_and_in_the_digest(tmp_path: Path) -> None:
+    frozen = []
+    for columns in ("{path: VARCHAR, line: BIGINT}", "{line: BIGINT, path: VARCHAR}"):
+        tables = f"{{lines: {{file: lines.jsonl, columns: {columns}}}}}"
+        material = f"{{kind: tables, path: data, tables: {tables}}}"
+        (tmp_path / "q.sql").write_text("select path from lines")
+        (tmp_path / "sweep.yaml").write_text(f"""
+            type: drysweep_pipeline.Sweep
+            attributes:
+              name: small
+              material: {material}
+              fingerprint: {{fields: [path]}}
+              strategies: [{{name: all, kind: sql, query: {{file: q.sql}}}}]
+              budget: {{rounds: 5, calls: 5}}
+        """)
+        declaration = read_declaration(tmp_path / "sweep.yaml")
+        thawed = thaw_json(freeze_json(declaration))
+        assert thawed == declaration
+        frozen.append((list(thawed.sweep.material.tables["lines"].columns), thawed.digest))  # type: ignore[union-attr]
+    assert [columns for columns, _ in frozen] == [["path", "line"], ["line", "path"]]
+    assert frozen[0][1] != frozen[1][1]
