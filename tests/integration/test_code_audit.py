@@ -13,7 +13,7 @@ import pytest
 
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import sql_problems, warnings
-from drysweep_pipeline.engine.campaign import Campaign, Overrides
+from drysweep_pipeline.engine.campaign import Campaign, Overrides, load
 from drysweep_pipeline.engine.quality import merged
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.errors import MaterialError
@@ -60,7 +60,8 @@ class Audit:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("CODE_AUDIT_PATH", str(self.folder))
             campaign = start(self.home, DECLARED, as_of=AS_OF + timedelta(days=day), driver="cli", **options)
-            return run_to_its_end(campaign)
+            # Taken up again as it was recorded, which is what a round of the command line does.
+            return run_to_its_end(load(self.home, NAME, campaign.id))
 
     def told(self, campaign: Campaign) -> dict[str, Any]:
         return summary(self.home, NAME, campaign.id)

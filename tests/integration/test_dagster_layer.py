@@ -47,7 +47,7 @@ def test_the_code_location_of_this_repository_loads_with_every_declared_sweep() 
     loaded = defs()
     dg.Definitions.validate_loadable(loaded)
     keys = {key.to_user_string() for key in loaded.resolve_asset_graph().get_all_asset_keys()}
-    for sweep in ("config_registry", "compose_catalogue", "document_review", "code_audit"):
+    for sweep in ("config_registry", "compose_catalogue", "document_review", "code_audit", "deprecated_api"):
         assert {
             f"{sweep}/{name}" for name in ("snapshot", "wave", "intake", "verdicts", "budget", "decision", "report")
         } <= keys
