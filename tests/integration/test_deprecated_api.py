@@ -6,6 +6,8 @@ Of the real ones it is known which lines were changed afterwards. That never rea
 import csv
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import freeze
 from drysweep_pipeline.reports.summary import summary
 from tests.real_data import real_data
+from tests.repositories import git, needs_git, repository
 from tests.sweeps import AS_OF, run_to_its_end
 
 ROOT = Path(__file__).parents[2]
@@ -194,6 +197,35 @@ def test_without_the_variable_the_run_is_refused_and_the_declaration_is_not(
     assert sql_problems(DECLARED) == []
     with pytest.raises(MaterialError, match="DEPRECATED_API_DATA is not set"):
         start(Home(tmp_path), DECLARED, as_of=AS_OF, driver="cli")
+
+
+CHECKOUT = {
+    "src/app.py": "import oldlib\n\nvalue = oldlib.read()\n",
+    "src/app_test.py": "from oldlib import (\n    fake,\n)\n\n\ndef test_oldlib():\n    assert fake\n",
+    "src/half.py": "import oldlib\ndef (:\n",
+    "blöd.txt": "oldlib\n",
+}
+
+
+@needs_git
+def test_an_index_of_any_checkout_is_made_by_the_script(tmp_path: Path) -> None:
+    checkout = repository(tmp_path / "checkout", CHECKOUT)
+    (checkout / "image.bin").write_bytes(b"\xff\xfe oldlib")
+    (checkout / "blöd.txt").write_text("one\noldlib\n")
+    git(checkout, "add", "--all")
+    git(checkout, "commit", "-q", "-m", "Use oldlib here")
+    git(checkout, "commit", "-q", "--allow-empty", "-m", "Say why", "-m", "The body names oldlib, and touches nothing.")
+    (tmp_path / "index").mkdir()
+    command = [sys.executable, str(SWEEP / "index_of.py"), str(checkout), "oldlib", str(tmp_path / "index")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == "image.bin is not text\n"
+    assert queried(tmp_path / "index") == {
+        # What Python cannot parse has no imports, and its identifiers are found as any.
+        "symbol_name": {("src/app.py", 3), ("src/half.py", 1)},
+        "import_pattern": {("src/app.py", 1), ("src/app_test.py", 1)},
+        "commit_message": {("blöd.txt", 2)},
+        "test_name": {("src/app.py", 1), ("src/app.py", 3), ("src/app_test.py", 1)},
+    }
 
 
 def connected(folder: Path) -> duckdb.DuckDBPyConnection:
