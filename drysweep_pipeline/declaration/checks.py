@@ -70,7 +70,7 @@ def canary_problems(declaration: Declaration) -> list[DrysweepError]:
         return []
     written = Written(declaration.path, None, Sweep, _document(declaration))
     try:
-        names = named_by_paths(sweep, declaration.base / sweep.canaries.path)
+        names = named_by_paths(sweep, declaration.base)
     except DrysweepError as error:
         return [error]
     return [written.refusal(("canaries", *keys), what, help) for keys, what, help in problems(sweep, names)]

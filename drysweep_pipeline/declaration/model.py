@@ -635,11 +635,13 @@ class Canary(Part):
 class Canaries(Part):
     """Known problems to plant in a copy of the snapshot; ``digest`` of the folder is filled in when this is read.
 
-    ``marks``: words that stand in what is planted, and nowhere else, beside its paths and the names of its services.
+    ``path`` is for material that has files, ``rows`` (by table) for material that has tables. ``marks``: words that
+    stand in what is planted, and nowhere else, beside its paths and the names of its services.
     """
 
-    path: str
     expect: tuple[Canary, ...] = Field(min_length=1)
+    path: str = ""
+    rows: dict[str, Annotated[tuple[dict[str, Scalar | None], ...], Field(min_length=1)]] = {}
     marks: tuple[str, ...] = ()
     digest: str = ""
 
@@ -650,6 +652,22 @@ class Canaries(Part):
         if repeated is not None:
             raise not_allowed(f"two canaries are named {expect[repeated].name!r}", at=(repeated, "name"))
         return expect
+
+
+def _can_be_planted(canaries: Canaries, material: "AnyMaterial") -> None:
+    """Refuse files where the material has tables, and rows where it has files."""
+    if isinstance(material, ScriptedMaterial):
+        raise not_allowed("nothing can be planted in material of the kind scripted")
+    wanted, other = ("path", "rows") if isinstance(material, RegistryMaterial | FilesMaterial) else ("rows", "path")
+    if getattr(canaries, other):
+        raise not_allowed(f"{other!r} is not for material of the kind {material.kind}", f"give {wanted!r}", (other,))
+    if not getattr(canaries, wanted):
+        raise not_allowed(f"{wanted!r} is missing, which says what to plant")
+    known = material.tables if isinstance(material, TablesMaterial) else canaries.rows
+    for table in canaries.rows:
+        if table not in known:
+            what = f"the material has no table {table!r}"
+            raise not_allowed(what, f"there is {', '.join(known)}", ("rows", table))
 
 
 def _can_be_reported(canary: Canary, index: int, fields: tuple[str, ...]) -> None:
@@ -729,8 +747,7 @@ class Sweep(Part):
         strategies = info.data.get("strategies", ())
         if canaries is None or material is None or fingerprint is None or not strategies:
             return canaries
-        if not isinstance(material, RegistryMaterial | FilesMaterial):
-            raise not_allowed(f"nothing can be planted in material of the kind {material.kind}")
+        _can_be_planted(canaries, material)
         for index, canary in enumerate(canaries.expect):
             _can_be_reported(canary, index, fingerprint.fields)
             _can_be_expected(canary, index, strategies)

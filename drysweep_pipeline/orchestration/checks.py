@@ -33,8 +33,14 @@ def of_run(key: dg.AssetKey, run: StrategyRun) -> dg.AssetCheckResult:
         passed=run.status == "ok",
         severity=_ERROR,
         description=_safe(run.reason),
-        metadata={"status": run.status, "attempts": len(run.attempts), "rows_refused": run.refused},
+        metadata={"status": run.status, "attempts": len(run.attempts), "rows_refused": run.refused, **_recall(run)},
     )
+
+
+def _recall(run: StrategyRun) -> dict[str, int]:
+    """Return how many canaries a strategy was to report, and did, where that is known."""
+    recall = run.canaries
+    return {} if recall is None else {"canaries_expected": recall.expected, "canaries_seen": recall.seen}
 
 
 def of_intake(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:

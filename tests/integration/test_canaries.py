@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from drysweep_pipeline.canaries import HIDDEN
+from drysweep_pipeline.canaries import HIDDEN, Recall
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import canary_problems, sql_problems
 from drysweep_pipeline.engine.wave import plan, read_plan, wave
@@ -225,7 +225,7 @@ def test_what_could_be_taken_for_real_or_the_other_way_round_is_not_planted(
     with pytest.raises(MaterialError) as refused:
         plan(campaign, 1)
     assert says in refused.value.what
-    assert (refused.value.key or "").startswith("canaries.")
+    assert (refused.value.key or "").startswith("canaries")
     assert read_plan(campaign, 1) is None
 
 
@@ -282,3 +282,28 @@ def test_the_example_of_the_page_finds_and_reports_what_it_says(tmp_path: Path) 
     assert (told["outcome"], told["states"]) == ("converged", {"api/odd_limit": "open", "web/no_limit": "open"})
     [line] = re.findall(r"^```text\n(.*)\n```$", page, re.MULTILINE)
     assert line in render(home, "limits", campaign.id)
+
+
+def test_rows_are_planted_in_material_that_has_tables(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "orders.csv").write_text("order,part\n1,bolt\n2,\n")
+    material = {"kind": "tables", "path": "data", "tables": {"orders": "orders.csv"}}
+    wanted = {"name": "first", "finding": {"service": 99000017, "failure_mode": "no_part"}}
+    canaries = {"rows": {"orders": [{"order": 99000017}]}, "marks": ["99000017"], "expect": [wanted]}
+    reads = """
+for row in material.table("orders"):
+    if row["part"] is None:
+        yield {"service": row["order"], "failure_mode": "no_part"}
+"""
+    path = declared(tmp_path, [function(tmp_path, "reads", reads)], material=material, canaries=canaries)
+    (tmp_path / "asks.sql").write_text(
+        "select \"order\" as service, 'no_part' as failure_mode from orders where part is null"
+    )
+    whole = json.loads(path.read_text())
+    whole["attributes"]["strategies"].append({"name": "asks", "kind": "sql", "query": {"file": "asks.sql"}})
+    path.write_text(json.dumps(whole))
+    campaign = begin(path, Home(tmp_path / "home"))
+    runs = {run.strategy: run for run in wave(campaign, 1)}
+    assert {name: (run.status, run.reason) for name, run in runs.items()} == dict.fromkeys(runs, ("ok", None))
+    assert [services(campaign, runs[name]) for name in ("asks", "reads")] == [["2"], ["2"]]
+    assert [runs[name].canaries for name in ("asks", "reads")] == [Recall(1, 1), Recall(1, 1, withheld=1)]

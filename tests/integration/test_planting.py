@@ -150,3 +150,58 @@ def test_what_is_planted_in_git_material_seems_to_be_committed(tmp_path: Path) -
     assert original.revision is not None
     assert {row["revision"] for row in rows(copy.snapshot, "files")} == {original.revision}
     assert (copy.snapshot.revision, copy.snapshot.dirty) == (original.revision, original.dirty)
+
+
+TABLES = {"kind": "tables", "path": "data", "tables": {"orders": "orders.csv", "gone": "gone.csv"}}
+ROW = {"order": 99000017, "part": "flange-quillon", "at": "2026-03-04T05:06:07Z"}
+
+
+def of_tables(folder: Path, rows: dict[str, Any], marks: list[str], order: Any = 99000017) -> tuple[Snapshot, Planted]:
+    """Freeze a table of two orders, and plant rows in it."""
+    (folder / "data").mkdir()
+    (folder / "data" / "orders.csv").write_text(
+        "order,part,at,paid\n1,bolt,2026-01-01T00:00:00Z,true\n2,nut,2026-01-02T00:00:00Z,false\n"
+    )
+    canaries = {
+        "rows": rows,
+        "marks": marks,
+        "expect": [{"name": "first", "finding": {"service": order, "failure_mode": "m"}}],
+    }
+    query = 'select "order" as service, part as failure_mode from orders'
+    sweep = read_declaration(declare(folder, {"any": query}, material=TABLES, canaries=canaries)).sweep
+    original = freeze(sweep.material, folder, AS_OF, folder / "snapshots")  # type: ignore[arg-type]
+    return original, plant(sweep, folder, original, folder / "planted")
+
+
+def test_rows_stand_among_those_of_a_table_and_have_its_types(tmp_path: Path) -> None:
+    original, copy = of_tables(tmp_path, {"orders": [ROW]}, ["99000017", "flange-quillon"])
+    schemas = [pq.read_schema(each.folder / "orders.parquet") for each in (original, copy.snapshot)]
+    assert [(field.name, field.type) for field in schemas[0]] == [(field.name, field.type) for field in schemas[1]]
+    after = rows(copy.snapshot, "orders")
+    assert [row for row in after if row["order"] < 3] == rows(original, "orders")
+    [row] = [row for row in after if row["order"] > 3]
+    assert row == {**ROW, "at": datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC), "paid": None}
+    assert copy.snapshot.unreadable() == original.unreadable()
+    assert copy.snapshot.tables == (("orders", 3),)
+    assert copy.names == ("99000017", "flange-quillon")
+    with laid_out(copy.snapshot.folder) as folder:
+        assert pq.read_metadata(folder / "orders.parquet").num_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("planted_rows", "marks", "says"),
+    [
+        ({"orders": [{**ROW, "colour": "red"}]}, ["99000017"], "the table orders has no column 'colour'"),
+        ({"orders": [{**ROW, "order": "many"}]}, ["99000017"], "the table orders takes no such value as 'order'"),
+        ({"gone": [ROW]}, ["99000017"], "the table gone is not in the snapshot"),
+        ({"orders": [ROW]}, ["99000017", "bolt"], "the planted name 'bolt' stands in the table orders"),
+        ({"orders": [ROW]}, ["99000017", "elsewhere"], "no canary holds the mark 'elsewhere'"),
+        ({"orders": [ROW]}, ["flange-quillon"], "the finding of the canary 'first' names nothing that is planted"),
+    ],
+)
+def test_rows_that_cannot_be_told_apart_or_fit_no_table_are_not_planted(
+    tmp_path: Path, planted_rows: dict[str, Any], marks: list[str], says: str
+) -> None:
+    with pytest.raises(MaterialError, match="canaries") as refused:
+        of_tables(tmp_path, planted_rows, marks)
+    assert says in refused.value.what
