@@ -663,7 +663,7 @@ def _can_be_planted(canaries: Canaries, material: "AnyMaterial") -> None:
         raise not_allowed(f"{other!r} is not for material of the kind {material.kind}", f"give {wanted!r}", (other,))
     if not getattr(canaries, wanted):
         raise not_allowed(f"{wanted!r} is missing, which says what to plant")
-    known = material.tables if isinstance(material, TablesMaterial) else canaries.rows
+    known = material.tables if isinstance(material, TablesMaterial | CommandMaterial) else {}
     for table in canaries.rows:
         if table not in known:
             what = f"the material has no table {table!r}"

@@ -167,3 +167,22 @@ def test_a_row_that_cannot_be_taken_in_shows_no_canary() -> None:
     for given, seen in ((good, {identity}), (bad, set())):
         table = candidates.prepare([given], FIELDS)
         assert candidates.reported(table, FIELDS, [identity, "other"], prepared=True) == seen
+
+
+@pytest.mark.parametrize(
+    ("declared", "key", "says"),
+    [
+        ({"expect": [first()]}, "canaries", "'rows' is missing"),
+        ({"path": "extra", "expect": [first()]}, "canaries.path", "'path' is not for material of the kind tables"),
+        ({"rows": {"ordres": [{"a": 1}]}, "expect": [first()]}, "canaries.rows.ordres", "there is orders"),
+        ({"rows": {"orders": []}, "expect": [first()]}, "canaries.rows.orders", "at least one is needed"),
+    ],
+)
+def test_what_is_planted_in_tables_is_rows_of_tables_that_are_there(
+    tmp_path: Path, declared: dict[str, Any], key: str, says: str
+) -> None:
+    planted(tmp_path)
+    material = {"kind": "tables", "path": "data", "tables": {"orders": "orders.csv"}}
+    [refused] = errors(declare(tmp_path, {"labels": NO_OWNER}, material=material, canaries=declared))
+    assert refused.key == key
+    assert says in str(refused)
