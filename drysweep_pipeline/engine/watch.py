@@ -15,7 +15,8 @@ from drysweep_pipeline.canaries import Recall
 from drysweep_pipeline.declaration.model import OutsideStrategy, Strategy
 from drysweep_pipeline.engine.asking import Asking, reported
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.errors import FinderError, IntegrityError
+from drysweep_pipeline.engine.redacting import redactor_of
+from drysweep_pipeline.errors import FinderError, IntegrityError, MaterialError
 from drysweep_pipeline.finders import Found
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.material import Snapshot
@@ -34,7 +35,14 @@ def plant(campaign: Campaign, snapshot: Snapshot | None) -> Planted | None:
     declaration = campaign.declaration
     if snapshot is None or declaration.sweep.canaries is None:
         return None
-    return planted_copy(declaration.sweep, declaration.base, snapshot, campaign.home.planted)
+    planted = planted_copy(declaration.sweep, declaration.base, snapshot, campaign.home.planted)
+    redactor = redactor_of(campaign)
+    if any(redactor.text(name) != name for name in planted.names):
+        # Masked, it would not be known any more in what is reported.
+        raise MaterialError(
+            "a planted name is taken for a secret", key="canaries", help="plant something by another name"
+        )
+    return planted
 
 
 def missed(strategy: Strategy, found: Found, recall: Recall | None) -> FinderError | None:

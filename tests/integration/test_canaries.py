@@ -18,7 +18,7 @@ from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.markdown import render
 from drysweep_pipeline.reports.summary import summary
-from tests.canaries import SERVICE, expecting, planted, said_in
+from tests.canaries import OWNERLESS, SERVICE, expecting, planted, said_in
 from tests.finders import command, declared, function, rows, waved
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
@@ -282,6 +282,12 @@ def test_the_example_of_the_page_finds_and_reports_what_it_says(tmp_path: Path) 
     assert (told["outcome"], told["states"]) == ("converged", {"api/odd_limit": "open", "web/no_limit": "open"})
     [line] = re.findall(r"^```text\n(.*)\n```$", page, re.MULTILINE)
     assert line in render(home, "limits", campaign.id)
+
+
+def test_what_is_taken_for_a_secret_is_no_name_for_something_planted(tmp_path: Path) -> None:
+    planted(tmp_path, {**OWNERLESS, "AKIA" + "3Z5QW7LNRTX2VB6K.txt": "notes"})
+    with pytest.raises(MaterialError, match="taken for a secret"):
+        plan(begin(declare(tmp_path, {"labels": NO_OWNER}, canaries=expecting()), Home(tmp_path / "home")), 1)
 
 
 def test_rows_are_planted_in_material_that_has_tables(tmp_path: Path) -> None:
