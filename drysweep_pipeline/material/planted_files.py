@@ -110,12 +110,11 @@ class Files:
 
     def _merge(self, paths: list[str], planted: Path, shared: Path) -> None:
         """Write the rows of the files that both have, as one file each."""
-        ours = {row["path"]: row for row in rows_of(self.original.folder, "files") if row["path"] in paths}
-        theirs = {row["path"]: row["text"] for row in rows_of(planted, "files") if row["path"] in paths}
+        ours, theirs = (_files(folder, paths) for folder in (self.original.folder, planted))
         files: list[dict[str, Any]] = []
         settings: list[dict[str, Any]] = []
         for path in paths:
-            text, rows = self._one_of_two(path, ours.get(path, {}).get("text"), theirs[path])
+            text, rows = self._one_of_two(path, ours.get(path, {}).get("text"), theirs[path]["text"])
             content = text.encode()
             sha256 = hashlib.sha256(content).hexdigest()
             files.append({**ours[path], "text": text, "bytes": len(content), "sha256": sha256})
@@ -159,6 +158,12 @@ def _borrowed_times(listing: Listing, original: Snapshot) -> dict[str, datetime]
     """Return for each file the time of one of the material's, always the same one for the same content."""
     times = sorted(row["modified_at"] for row in rows_of(original.folder, "files", "modified_at") if row["modified_at"])
     return {file.path: times[int((file.sha256 or "0")[:8], 16) % len(times)] for file in listing.files if times}
+
+
+def _files(folder: Path, paths: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the rows of some files by path; those of others are not read, since their texts may be large."""
+    found = pq.read_table(folder / "files.parquet", filters=[("path", "in", paths)]) if paths else None
+    return {row["path"]: row for row in found.to_pylist()} if found is not None else {}
 
 
 def services_of(folder: Path) -> set[str]:
