@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from drysweep_pipeline.canaries import HIDDEN, Recall
 from drysweep_pipeline.declaration import read_declaration
@@ -313,3 +315,27 @@ for row in material.table("orders"):
     assert {name: (run.status, run.reason) for name, run in runs.items()} == dict.fromkeys(runs, ("ok", None))
     assert [services(campaign, runs[name]) for name in ("asks", "reads")] == [["2"], ["2"]]
     assert [runs[name].canaries for name in ("asks", "reads")] == [Recall(1, 1), Recall(1, 1, withheld=1)]
+
+
+def test_a_service_that_is_sent_rows_is_sent_the_planted_ones_and_nothing_of_them_lands(
+    tmp_path: Path, httpserver: HTTPServer
+) -> None:
+    def answer(request: Request) -> Response:
+        found = [
+            {"service": row["service"], "failure_mode": "m", "path": row["path"]} for row in request.get_json()["rows"]
+        ]
+        if request.path == "/charmed":  # by something in the material, into reporting half of it
+            found = found[:1]
+        return Response(json.dumps({"findings": found, "end": True}), content_type="application/json")
+
+    planted(tmp_path)
+    (tmp_path / "rows.sql").write_text("select service, path from services order by service")
+    strategies: list[dict[str, Any]] = []
+    for name in ("sees", "charmed"):
+        httpserver.expect_request(f"/{name}").respond_with_handler(answer)
+        asked = {"kind": "http", "url": httpserver.url_for(f"/{name}"), "send": {"query": {"file": "rows.sql"}}}
+        strategies.append({"name": name, **asked})
+    campaign, runs = waved(tmp_path, strategies, canaries=expecting("m"))
+    assert (runs["sees"].status, services(campaign, runs["sees"])) == ("ok", ["api", "db", "web"])
+    assert (runs["charmed"].reason, services(campaign, runs["charmed"])) == ("missed the canary first", ["api"])
+    assert len(runs["charmed"].attempts) == 2
