@@ -114,6 +114,8 @@ def _absences(
         ]
         ways = {each["looked"] for each in looked}
         worth = next(way for way in _WORTH if way in ways)
+        if campaign["looked_again"] and worth == NOT_ASKED:
+            continue
         chance = worth == LOOKED and all(each["material"] != "other" for each in looked)
         yield {
             **campaign,

@@ -1,4 +1,4 @@
-"""``drysweep backfill``: campaigns over dated material, in the order of its dates, under one ceiling."""
+"""``drysweep backfill``: campaigns over dated material, or over stored snapshots, under one ceiling for all."""
 
 from datetime import datetime
 from typing import Annotated
@@ -6,31 +6,66 @@ from typing import Annotated
 import typer
 
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
+from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.home import Home
 
 
 def backfill(
     sweep: SweepArgument,
-    since: Annotated[str, typer.Option("--from", metavar="T", help="The first instant.")],
-    until: Annotated[str, typer.Option("--to", metavar="T", help="The last instant, inclusive.")],
+    since: Annotated[str | None, typer.Option("--from", metavar="T", help="The first instant.")] = None,
+    until: Annotated[str | None, typer.Option("--to", metavar="T", help="The last instant, inclusive.")] = None,
     every: Annotated[
         str | None, typer.Option(metavar="DAYS", help="Every so many days; else each date there is.")
     ] = None,
+    strategies: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[,NAME]", help="Only these, at stored snapshots of earlier campaigns: since when?"),
+    ] = None,
     calls: Annotated[int | None, typer.Option(help="One ceiling on the calls of all campaigns together.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="With --strategies: the ceiling on rounds of each campaign.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say which campaigns there would be.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Sweep dated material, a campaign a date; asked again, goes on."""
-    from drysweep_pipeline.cli.backfilling import Backfill, dates
-    from drysweep_pipeline.cli.output import put, put_json
+    """Sweep dated material, a campaign a date, or look again at stored snapshots; asked again, goes on."""
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep
 
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
     first, last = _instant(since, "--from"), _instant(until, "--to")
+    place = home_of(home, path)
+    if first is not None and last is not None and last < first:
+        raise DeclarationError("--to lies before --from", key="--to")
+    if strategies is not None:
+        if every is not None:
+            raise DeclarationError("stored snapshots have the dates that they have", key="--every", help="leave it out")
+        return _look_again(place, declaration, strategies, first, last, calls, rounds, plan, json)
+    if rounds is not None:
+        raise DeclarationError("--rounds goes with --strategies", key="--rounds", help="budget.rounds holds otherwise")
+    if first is None or last is None:
+        key = "--from" if first is None else "--to"
+        raise DeclarationError("an instant is needed", key=key, help="only --strategies goes without")
+    return _sweep_dates(place, declaration, first, last, every, calls, plan, json)
+
+
+def _sweep_dates(
+    place: Home,
+    declaration: Declaration,
+    first: datetime,
+    last: datetime,
+    every: str | None,
+    calls: int | None,
+    plan: bool,
+    json: bool,
+) -> int:
+    from drysweep_pipeline.cli.backfilling import Backfill, dates
+    from drysweep_pipeline.cli.output import put, put_json
+
     wanted = dates(declaration, first, last, every)
-    job = Backfill(home_of(home, path), declaration, wanted, calls)
+    job = Backfill(place, declaration, wanted, calls)
     if plan:
         for date in wanted:
             line = {"schema_version": 1, "sweep": declaration.sweep.name, "as_of": date.isoformat()}
@@ -41,8 +76,38 @@ def backfill(
     return job.run(as_json=json)
 
 
-def _instant(text: str, option: str) -> datetime:
-    found = instant(text)
-    if found is None:
+def _look_again(
+    place: Home,
+    declaration: Declaration,
+    strategies: str,
+    first: datetime | None,
+    last: datetime | None,
+    calls: int | None,
+    rounds: int | None,
+    plan: bool,
+    json: bool,
+) -> int:
+    from drysweep_pipeline.cli.looking_again import LookAgain, lines
+    from drysweep_pipeline.cli.output import put, put_json
+    from drysweep_pipeline.declaration.checks import sql_problems
+    from drysweep_pipeline.declaration.refusals import first_of
+    from drysweep_pipeline.engine.looking_again import again
+
+    if problems := sql_problems(declaration):
+        raise first_of(problems)
+    names = [name.strip() for name in strategies.split(",") if name.strip()]
+    job = LookAgain(place, again(place, declaration, names, first, last), calls, rounds)
+    if not plan:
+        return job.run(as_json=json)
+    if json:
+        put_json(job.plan())
+    else:
+        for line in lines(job.plan()):
+            put(line)
+    return 0
+
+
+def _instant(text: str | None, option: str) -> datetime | None:
+    if text is not None and not text.strip():
         raise DeclarationError("an instant is needed", key=option)
-    return found
+    return instant(text)

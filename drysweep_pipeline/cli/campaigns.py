@@ -7,7 +7,10 @@ import typer
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, project_root
 from drysweep_pipeline.home import Home
 
-_COLUMNS = ("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected")
+_COLUMNS = (
+    *("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected"),
+    "looked_again",
+)
 # What a person reads; the campaign is shown as the other commands take it.
 _SHOWN = ("campaign", "outcome", "reason", "rounds", "seen", "confirmed", "rejected")
 _QUERY = f"""

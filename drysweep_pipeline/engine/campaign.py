@@ -4,7 +4,7 @@
 its rounds and people's answers into where it stands lives in ``engine.journal``.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,25 @@ NO_OVERRIDES = Overrides()
 
 
 @dataclass(frozen=True, slots=True)
+class LookedAgain:
+    """The earlier campaign whose stored snapshot a campaign looks at again, instead of the material as it is now.
+
+    ``seq`` is that campaign's, ``place`` where its material lay. Some of the sweep's strategies look, others do not.
+    """
+
+    campaign: str
+    seq: int
+    snapshot: str
+    not_searched: int
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Campaign:
-    """One execution of a sweep; ``offset`` is how many rounds of angles the sweep's earlier campaigns took."""
+    """One execution of a sweep; ``offset`` is how many rounds of angles the sweep's earlier campaigns took.
+
+    ``looked_again`` is None for all but those that look at a stored snapshot.
+    """
 
     home: SweepHome
     id: str
@@ -45,6 +62,7 @@ class Campaign:
     declaration: Declaration
     offset: int = 0
     overrides: Overrides = Overrides()
+    looked_again: LookedAgain | None = None
 
     @property
     def policy(self) -> Policy:
@@ -95,6 +113,7 @@ def load(home: Home, sweep: str, campaign: str) -> Campaign:
         thaw_json(data["declaration"]),
         data["offset"],
         Overrides(**data["overrides"]),
+        LookedAgain(**data["looked_again"]) if data.get("looked_again") else None,
     )
 
 
@@ -102,6 +121,15 @@ def campaigns(home: Home, sweep: str) -> list[str]:
     """Return the ids of a sweep's campaigns in the order they were recorded."""
     found = [(read_json(path / FILE)["seq"], path.name) for path in recorded(home.sweep(sweep))]
     return [name for _, name in sorted(found)]
+
+
+def ordinary(home: SweepHome) -> list[dict[str, Any]]:
+    """Return the records of a sweep's campaigns that looked at the material, by sequence; not those that looked again.
+
+    What goes on from campaign to campaign, such as the angles, goes on along these.
+    """
+    records = [read_json(path / FILE) for path in recorded(home)]
+    return sorted((each for each in records if not each.get("looked_again")), key=lambda each: int(each["seq"]))
 
 
 def recorded(home: SweepHome) -> list[Path]:
@@ -122,6 +150,7 @@ def as_json(campaign: Campaign) -> dict[str, Any]:
         "started_at": campaign.started_at.isoformat(),
         "offset": campaign.offset,
         "overrides": {"k": overrides.k, "rounds": overrides.rounds, "calls": overrides.calls},
+        "looked_again": asdict(campaign.looked_again) if campaign.looked_again else None,
         "digest": campaign.declaration.digest,
         "declaration": freeze_json(campaign.declaration),
     }

@@ -191,7 +191,8 @@ def _land(campaign: Campaign, round: int, found: Looked) -> None:
 
 def _pairs(campaign: Campaign, round: int, known: set[tuple[str, str, str]]) -> list[AtAFix]:
     landed = journal.read_landed(campaign, round)
-    if landed is None or not landed.fresh:
+    # What somebody sees who did not look then is new to us and not to the material, so that no fix brought it.
+    if landed is None or not landed.fresh or campaign.looked_again is not None:
         return []
     with open_ledger(campaign.home.ledger) as ledger:
         if not has_fixes(ledger):

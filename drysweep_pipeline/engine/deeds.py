@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from drysweep_pipeline.engine import actions, journal, standing
-from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
+from drysweep_pipeline.engine.campaign import Campaign, load, ordinary
 from drysweep_pipeline.engine.naming import Sighted, meant, short, sighted
 from drysweep_pipeline.engine.proof import Proof, proof_of
 from drysweep_pipeline.engine.redacting import redactor_of
@@ -110,7 +110,8 @@ def _frozen(campaign: Campaign, rounds: int) -> int:
 def campaign_for(home: Home, asked: Iterable[Asked], sweep: str | None = None, campaign: str | None = None) -> Campaign:
     """Return the campaign that deeds are recorded in: the one that is named, else the newest of their sweep.
 
-    Newest is by (as_of, seq), among those that have looked at their material where there is one. Without a ``sweep`` it
+    Newest is by (as_of, seq), among those that have looked at their material where there is one, and not at stored
+    snapshots again. Without a ``sweep`` it
     is the one that found what is meant. Raises ``NotFound``, or ``Refused`` where that is not one sweep.
     """
     owner = sweep if sweep is not None else _sweep_of(home, asked)
@@ -122,7 +123,7 @@ def campaign_for(home: Home, asked: Iterable[Asked], sweep: str | None = None, c
 
 
 def _newest(home: Home, sweep: str) -> str | None:
-    known = [load(home, sweep, name) for name in campaigns(home, sweep)]
+    known = [load(home, sweep, record["campaign"]) for record in ordinary(home.sweep(sweep))]
     looked = [each for each in known if read_plan(each, 1) is not None]
     newest = max(looked, key=lambda each: (each.as_of, each.seq), default=known[-1] if known else None)
     return newest.id if newest is not None else None

@@ -13,7 +13,7 @@ from drysweep_pipeline.engine import actions
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import read_plan, snapshot_of
 from drysweep_pipeline.ledger import Ledger, journal, lives
-from drysweep_pipeline.values import Event, Rule, State
+from drysweep_pipeline.values import Event, Place, Rule, State
 
 _SHA256 = "select path, sha256 from files"
 
@@ -31,7 +31,9 @@ def move(
     ``not_run`` says why each strategy that did not run did not; ``landed`` are the reopened ones of a first intake.
     """
     actions.take_in_deeds(ledger, campaign)
-    events = [*_expire(ledger, campaign, round), *_lapse(ledger, campaign, round)]
+    # Whoever looks again looks at what others have dealt with since: no risk runs out or lapses by it.
+    again = campaign.looked_again is not None
+    events = [] if again else [*_expire(ledger, campaign, round), *_lapse(ledger, campaign, round)]
     events += [Event("finder_not_run", round, actor=name, reason=why) for name, why in not_run.items()]
     reopened = [UUID(fp) for fp in landed] if landed is not None else _refuted(ledger, campaign, round)
     for fp in reopened:
@@ -43,13 +45,21 @@ def move(
     return [str(fp) for fp in reopened]
 
 
+def _snapshot_place(campaign: Campaign, round: int) -> Place:
+    """Return the place of a round's snapshot; one that is looked at again was frozen where its own campaign stands."""
+    again = campaign.looked_again
+    if again is not None:
+        return Place(campaign.as_of, again.seq, 0)
+    return Place(campaign.as_of, campaign.seq, snapshot_round(campaign, round))
+
+
 def snapshot_round(campaign: Campaign, round: int) -> int:
     """Return the place of a round's snapshot: all rounds of a dry campaign read the one from before the first (R16)."""
     return 0 if campaign.policy.rule is Rule.DRY else round
 
 
 def _refuted(ledger: Ledger, campaign: Campaign, round: int) -> list[UUID]:
-    return lives.sighted_after_fix(ledger, campaign.id, campaign.place(round), snapshot_round(campaign, round))
+    return lives.sighted_after_fix(ledger, campaign.id, campaign.place(round), _snapshot_place(campaign, round))
 
 
 def _expire(ledger: Ledger, campaign: Campaign, round: int) -> list[Event]:

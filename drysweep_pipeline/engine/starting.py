@@ -12,10 +12,12 @@ from drysweep_pipeline.engine.campaign import (
     FILE,
     NO_OVERRIDES,
     Campaign,
+    LookedAgain,
     Overrides,
     as_json,
     campaigns,
     load,
+    ordinary,
     recorded,
 )
 from drysweep_pipeline.engine.repair import repair
@@ -44,10 +46,12 @@ def start(
     overrides: Overrides = NO_OVERRIDES,
     now: datetime | None = None,
     queued: bool = False,
+    looked_again: LookedAgain | None = None,
 ) -> Campaign:
     """Record a campaign and return it; one that is recorded already under the same declaration is returned as it is.
 
-    A ``queued`` one takes its place in the order now, and starts when those recorded before it have ended.
+    A ``queued`` one takes its place in the order now, and starts when those recorded before it have ended. One that
+    looks again reads the snapshot that ``looked_again`` names, and the material as it is now need not be there.
     Raises ``DeclarationError`` for a bad id or bad overrides, ``MaterialError``
     where the material is out of reach, ``Refused`` where the declaration changed meanwhile.
     """
@@ -64,8 +68,9 @@ def start(
         else:
             _same_identity(sweep_home, declaration)
             _mend_last(ledger, sweep_home)
-            _reach_material(declaration, as_of)
-            recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC))
+            if looked_again is None:
+                _reach_material(declaration, as_of)
+            recorded = _new(sweep_home, declaration, name, as_of, overrides, now or datetime.now(UTC), looked_again)
         _record(ledger, recorded, driver, queued)
     return recorded
 
@@ -75,8 +80,8 @@ def released(campaign: Campaign) -> Campaign:
     state = read_state(campaign.state_path)
     if state is None or not state.queued or campaign.folder(1).exists():
         return campaign
-    earlier = read_states(campaign.home.root / "state")
-    offset = max(campaign.offset, sum(each.rounds for each in earlier if each.seq < campaign.seq))
+    states = [each for each in read_states(campaign.home.root / "state") if not each.looked_again]
+    offset = max(campaign.offset, sum(each.rounds for each in states if each.seq < campaign.seq))
     moved = replace(campaign, offset=offset)
     write_json(campaign.home.landing(campaign.id) / FILE, as_json(moved))
     return moved
@@ -136,22 +141,28 @@ def _same(recorded: Campaign, declaration: Declaration, overrides: Overrides) ->
 
 
 def _new(
-    home: SweepHome, declaration: Declaration, name: str, as_of: datetime, overrides: Overrides, now: datetime
+    home: SweepHome,
+    declaration: Declaration,
+    name: str,
+    as_of: datetime,
+    overrides: Overrides,
+    now: datetime,
+    looked_again: LookedAgain | None,
 ) -> Campaign:
-    earlier = [read_json(path / FILE) for path in recorded(home)]
-    last = max(earlier, key=lambda data: data["seq"], default=None)
+    seq = max((read_json(path / FILE)["seq"] for path in recorded(home)), default=0) + 1
+    # Whoever looks again begins with the first angle, and moves nobody else's.
+    offset = 0 if looked_again else _offset(home)
     campaign = Campaign(
-        home,
-        name,
-        last["seq"] + 1 if last else 1,
-        as_of.astimezone(UTC),
-        now,
-        declaration,
-        last["offset"] + _rounds_taken(home, last["campaign"]) if last else 0,
-        overrides,
+        home, name, seq, as_of.astimezone(UTC), now, declaration, offset, overrides, looked_again=looked_again
     )
     write_json(home.landing(name) / FILE, as_json(campaign))
     return campaign
+
+
+def _offset(home: SweepHome) -> int:
+    """Return how many rounds of angles the sweep's campaigns took so far."""
+    last = next(reversed(ordinary(home)), None)
+    return last["offset"] + _rounds_taken(home, last["campaign"]) if last else 0
 
 
 def _rounds_taken(home: SweepHome, campaign: str) -> int:
@@ -173,9 +184,7 @@ def _record(ledger: Ledger, campaign: Campaign, driver: Driver, queued: bool) ->
             campaign.started_at,
         )
     if read_state(campaign.state_path) is None:
-        as_of = campaign.as_of.isoformat()
-        write_state(
-            campaign.state_path,
-            State(campaign.home.name, campaign.id, as_of, campaign.seq, driver, k=policy.k, queued=queued),
-        )
+        as_of, again = campaign.as_of.isoformat(), campaign.looked_again is not None
+        begun = State(campaign.home.name, campaign.id, as_of, campaign.seq, driver, k=policy.k, queued=queued)
+        write_state(campaign.state_path, replace(begun, looked_again=again))
     standing.publish(ledger, campaign)

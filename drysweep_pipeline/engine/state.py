@@ -23,6 +23,7 @@ Driver = Literal["cli", "sensor"]
 GOING_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
 """The outcomes of a campaign that has not ended."""
 SCHEMA_VERSION = 1
+_KEPT = ("driver", "lease", "queued", "looked_again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class Lease:
 class State:
     """Where a campaign stands, as its driver sees it; ``next`` is the round that is due, or None.
 
-    A ``queued`` campaign was recorded to start once those recorded before it have ended.
+    A ``queued`` campaign was recorded to start once those recorded before it have ended. One that ``looked_again`` at a
+    stored snapshot holds no other up.
     """
 
     sweep: str
@@ -78,6 +80,7 @@ class State:
     lease: Lease | None = None
     reported: bool = False
     queued: bool = False
+    looked_again: bool = False
     schema_version: int = SCHEMA_VERSION
 
 
@@ -97,11 +100,12 @@ def read_states(folder: Path) -> list[State]:
 
 
 def write_state(path: Path, state: State) -> None:
-    """Put the state in place, whole; who drives it, who works on it and whether it was queued stay as they are."""
+    """Put the state in place, whole; who drives it, who works on it and how it was started stay as they are."""
     with _locked(path):
         before = read_state(path)
         if before is not None:
-            state = replace(state, driver=before.driver, lease=before.lease, queued=before.queued)
+            kept = {name: getattr(before, name) for name in _KEPT}
+            state = replace(state, **kept)
         write_json(path, asdict(state))
 
 
@@ -122,7 +126,7 @@ def queued_behind(state: State, states: Sequence[State]) -> list[State]:
     if not (state.queued and state.driver == "sensor" and state.outcome is Outcome.RUNNING and state.rounds == 0):
         return []
     earlier = sorted((each for each in states if each.seq < state.seq), key=lambda each: each.seq)
-    return [each for each in earlier if each.driver == "sensor" and each.outcome in GOING_ON]
+    return [each for each in earlier if each.driver == "sensor" and each.outcome in GOING_ON and not each.looked_again]
 
 
 def hand_over(path: Path) -> Driver | None:

@@ -67,11 +67,9 @@ def plan(campaign: Campaign, round: int) -> Plan:
     digest, not_searched = _snapshot(campaign, round)
     sweep = campaign.declaration.sweep
     looks = tuple(look(s, sweep.name, campaign.id, round, campaign.offset) for s in sweep.asked(round))
-    material = sweep.material
-    place = "" if isinstance(material, ScriptedMaterial) else place_of(material, campaign.declaration.base)
     planted = plant(campaign, snapshot_of(campaign, digest)) if sweep.canaries is not None else None
     copy = planted.snapshot.digest if planted is not None else ""
-    planned = Plan(round, digest, not_searched, looks, redactor_of(campaign).distinct(place), copy)
+    planned = Plan(round, digest, not_searched, looks, _place(campaign), copy)
     write_json(campaign.folder(round) / PLAN, asdict(planned))
     return planned
 
@@ -344,8 +342,19 @@ def _run(
     )
 
 
+def _place(campaign: Campaign) -> str:
+    """Return where the material lies, or lay when it was frozen; empty where it lies nowhere."""
+    if campaign.looked_again is not None:
+        return campaign.looked_again.place
+    material = campaign.declaration.sweep.material
+    place = "" if isinstance(material, ScriptedMaterial) else place_of(material, campaign.declaration.base)
+    return redactor_of(campaign).distinct(place)
+
+
 def _snapshot(campaign: Campaign, round: int) -> tuple[str, int]:
     """Return the digest of the snapshot that a round reads, freezing the material where it is due (R16)."""
+    if campaign.looked_again is not None:
+        return campaign.looked_again.snapshot, campaign.looked_again.not_searched
     sweep = campaign.declaration.sweep
     dry = sweep.convergence.rule is Rule.DRY
     if dry and round > 1:

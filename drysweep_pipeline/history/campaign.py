@@ -17,9 +17,9 @@ Row = dict[str, Any]
 
 _CAMPAIGN = """
     select
-        sweep, campaign, epoch_us(as_of) as as_of, outcome, reason, rule, k, rounds, quiet, repeats, seen, confirmed,
-        rejected, undecided, unjudged, calls, tokens, cost_usd, snapshot, declaration, not_searched,
-        epoch_us(started_at) as started_at, epoch_us(ended_at) as ended_at
+        sweep, campaign, epoch_us(as_of) as as_of, outcome, reason, rule, k, rounds, quiet, repeats, looked_again,
+        strategies, seen, confirmed, rejected, undecided, unjudged, calls, tokens, cost_usd, snapshot, declaration,
+        not_searched, epoch_us(started_at) as started_at, epoch_us(ended_at) as ended_at
     from campaigns
     where sweep = ? and campaign = ?
 """
@@ -103,7 +103,14 @@ _EARLIER = """
 _FORERUNNERS = f"""
     select c.rounds
     from published.campaigns c
-    where c.sweep = $sweep and c.outcome = 'converged' and {_EARLIER}
+    where
+        c.sweep = $sweep and c.outcome = 'converged' and {_EARLIER}
+        -- Some strategies over a stored snapshot take another number of rounds than all of them over the material.
+        and not exists (
+            select 1
+            from published.looked_again a
+            where a.sweep = c.sweep and a.campaign in (c.campaign, $campaign)
+        )
     order by c.as_of desc, c.seq desc
     limit $most
 """

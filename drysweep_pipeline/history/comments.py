@@ -52,8 +52,8 @@ _FINDING = {
     "sightings": "how often it was sighted, once a strategy and round",
     "strategies": "the strategies that sighted it, by name",
     "not_observed": (
-        "how many campaigns with a decided round came later in the order (as_of, seq) than its latest sighting: an "
-        "observation, not a state"
+        "how many campaigns with a decided round came later in the order (as_of, seq) than its latest sighting, those "
+        "that looked again left out: an observation, not a state"
     ),
     "outcome": "the outcome of the campaign that sighted it last",
 }
@@ -67,6 +67,10 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "rounds": "how many rounds were decided",
             "quiet": "how many rounds at the end were quiet",
             "repeats": "how many of those took no new angle and no new chance, and so prove little",
+            "looked_again": (
+                "the campaign whose stored snapshot it looked at again, with some strategies only; null for all others"
+            ),
+            "strategies": "the strategies that looked, where it looked again; null for all others",
             "seen": "findings sighted in the campaign, whatever became of them",
             "confirmed": "of those, confirmed",
             "rejected": "of those, rejected",

@@ -17,8 +17,10 @@ Row = dict[str, Any]
 
 _HEADS = """
     select sweep, campaign, epoch_us(as_of) as as_of, outcome, reason, k, rounds
-    from published.campaigns
-    where ($sweep is null or sweep = $sweep) and ($campaign is null or campaign = $campaign)
+    from campaigns
+    where
+        ($sweep is null or sweep = $sweep)
+        and (campaign = $campaign or ($campaign is null and looked_again is null))
     qualify row_number() over (partition by sweep order by rounds > 0 desc, as_of desc, seq desc) = 1
     order by sweep
 """
@@ -116,8 +118,8 @@ _RUNS = f"""
     order by t.campaign, t.round, t.strategy, t.attempt desc
 """
 _CAMPAIGNS = """
-    select campaign, epoch_us(as_of) as as_of, seq, rounds, outcome, reason, k
-    from published.campaigns
+    select campaign, epoch_us(as_of) as as_of, seq, rounds, outcome, reason, k, looked_again
+    from campaigns
     where sweep = ? and rounds > 0
     order by as_of, seq
 """

@@ -3,8 +3,13 @@
 with places as (
     select
         *,
-        -- Every place here is a decided round, so a campaign without one is not counted.
-        dense_rank() over (partition by sweep order by as_of, seq) as nth_campaign
+        -- Every place here is a decided round, so a campaign without one is not counted. One that looked again at a
+        -- stored snapshot counts as the campaign before it: it says nothing of what it was not asked to look for.
+        count(distinct campaign) filter (ordinary) over (
+            partition by sweep
+            order by as_of, seq
+            range between unbounded preceding and current row
+        ) as nth_campaign
     from published.places
     where $sighting
 ), newest as (

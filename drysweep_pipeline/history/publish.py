@@ -54,6 +54,13 @@ _UNKNOWN = """
     where not exists (select 1 from history.published.blocking b where b.sweep = ? and b.campaign = changed.campaign)
 """
 _ADD_BLOCKING = "insert into history.published.blocking values (?, ?, ?)"
+_ADD_LOOKED_AGAIN = """
+    insert into history.published.looked_again
+    select $sweep, $campaign, $source, $strategies
+    where not exists (
+        select 1 from history.published.looked_again where sweep = $sweep and campaign = $campaign
+    )
+"""
 _FORGET_CHANGED = """
     delete from history.published.campaigns
     where sweep = ? and campaign in (select campaign from changed)
@@ -227,7 +234,7 @@ def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
             connection.execute(f"delete from history.published.{table} where sweep = ?", [sweep])
         connection.execute(_ARRIVING, [sweep])
         connection.execute(_CHANGED, [sweep])
-        _add_blocking(connection, home, sweep)
+        _add_declared(connection, home, sweep)
         connection.execute(_FORGET_CHANGED, [sweep])
         for statement in _ADD:
             connection.execute(statement, [sweep])
@@ -239,13 +246,19 @@ def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
         connection.execute(_ADD_TIME, [sweep])
 
 
-def _add_blocking(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str) -> None:
-    """Publish the severities that block in campaigns new to the history, as their frozen declarations say."""
+def _add_declared(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str) -> None:
+    """Publish of campaigns new to the history what blocks, and who looked again at what, as their records say."""
     for (campaign,) in connection.execute(_UNKNOWN, [sweep]).fetchall():
-        frozen = home.sweep(sweep).landing(campaign) / "campaign.json"
+        path = home.sweep(sweep).landing(campaign) / "campaign.json"
         blocking = _BLOCKING
-        if frozen.exists():
-            blocking = thaw_json(read_json(frozen)["declaration"]).sweep.convergence.blocking
+        if path.exists():
+            record = read_json(path)
+            declared = thaw_json(record["declaration"]).sweep
+            blocking = declared.convergence.blocking
+            if again := record.get("looked_again"):
+                who = [strategy.name for strategy in declared.strategies]
+                named = {"sweep": sweep, "campaign": campaign, "source": again["campaign"], "strategies": who}
+                connection.execute(_ADD_LOOKED_AGAIN, named)
         for severity in blocking:
             connection.execute(_ADD_BLOCKING, [sweep, campaign, severity.value])
 

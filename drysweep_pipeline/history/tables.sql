@@ -24,6 +24,13 @@ create table published.campaigns (
 
 create table published.blocking (sweep varchar not null, campaign varchar not null, severity varchar not null);
 
+create table published.looked_again (
+    sweep varchar not null,
+    campaign varchar not null,
+    source varchar not null,
+    strategies varchar[] not null
+);
+
 create table published.rounds (
     sweep varchar not null,
     campaign varchar not null,

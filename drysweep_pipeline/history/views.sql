@@ -10,9 +10,11 @@ select
     r.taken_at,
     r.decided_at,
     c.outcome,
+    again.source is null as ordinary,
     row_number() over (partition by r.sweep order by c.as_of, c.seq, r.round) as place
 from published.rounds r
-join published.campaigns c using (sweep, campaign);
+join published.campaigns c using (sweep, campaign)
+left join published.looked_again again on again.sweep = r.sweep and again.campaign = r.campaign;
 
 -- When a verdict was known: a person's word when it was given, a judge's when its round was decided.
 create or replace view published.known_verdicts as
@@ -146,6 +148,8 @@ select
     c.rounds,
     c.quiet,
     c.repeats,
+    again.source as looked_again,
+    again.strategies as strategies,
     coalesce(counted.seen, 0) as seen,
     coalesce(counted.confirmed, 0) as confirmed,
     coalesce(counted.rejected, 0) as rejected,
@@ -162,7 +166,8 @@ select
     c.ended_at
 from published.campaigns c
 left join counted on counted.sweep = c.sweep and counted.campaign = c.campaign
-left join spent on spent.sweep = c.sweep and spent.campaign = c.campaign;
+left join spent on spent.sweep = c.sweep and spent.campaign = c.campaign
+left join published.looked_again again on again.sweep = c.sweep and again.campaign = c.campaign;
 
 create or replace view main.rounds as
 select
@@ -407,5 +412,5 @@ select
     arg_max(p.outcome, p.place) as outcome,
     count(p.place) as rounds
 from published.sweeps s
-left join published.places p on p.sweep = s.sweep
+left join published.places p on p.sweep = s.sweep and p.ordinary
 group by s.sweep, s.published_at;

@@ -51,7 +51,7 @@ _REOPENED = """
     where
         life.state = 'fixed'
         and (
-            (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, $snapshot)
+            (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $frozen_by, $snapshot)
             -- Evidence that the campaign gave when it stopped, and that it refutes now that it goes on.
             or (life.actor = 'evidence' and life.seq = $seq)
         )
@@ -175,9 +175,9 @@ def record_life(ledger: Ledger, fp: UUID, state: State, at: Place, because: Beca
     ledger.connection.execute(_ADD_LIFE, [*values, because.actor, because.revision, because.basis])
 
 
-def sighted_after_fix(ledger: Ledger, campaign: str, place: Place, snapshot_round: int) -> list[UUID]:
+def sighted_after_fix(ledger: Ledger, campaign: str, place: Place, snapshot: Place) -> list[UUID]:
     """Return fixed findings that this round sighted on a snapshot taken after their fix (R10)."""
-    parameters = _sighted_at(campaign, place, snapshot_round)
+    parameters = {**_sighted_at(campaign, place, snapshot.round), "frozen_by": snapshot.seq}
     return [row[0] for row in ledger.connection.execute(_REOPENED, parameters).fetchall()]
 
 

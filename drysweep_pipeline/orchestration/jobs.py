@@ -146,7 +146,7 @@ def _who_goes_on(campaign: Campaign, standing: Standing) -> str:
 def _supersede(home: Home, campaign: Campaign, log: logging.Logger) -> None:
     """Stop the campaigns of the sweep that were recorded before one and have not ended."""
     for state in read_states(campaign.home.root / "state"):
-        if state.seq < campaign.seq and state.outcome in GOING_ON:
+        if state.seq < campaign.seq and state.outcome in GOING_ON and not state.looked_again:
             try:
                 _stop_when_possible(home, state)
                 log.info(f"campaign {state.campaign} is stopped: superseded by {campaign.id}")

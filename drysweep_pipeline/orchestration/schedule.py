@@ -27,7 +27,7 @@ def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> li
     )
     def campaigns(context: dg.ScheduleEvaluationContext, home: dg.ResourceParam[Home]) -> dg.RunRequest | dg.SkipReason:
         states = read_states(home.sweep(sweep.name).root / "state")
-        going_on = [state for state in states if state.outcome in GOING_ON]
+        going_on = [state for state in states if state.outcome in GOING_ON and not state.looked_again]
         if going_on and declared.if_waiting == "skip":
             last = going_on[-1]
             asks = " and waits for a person" if last.outcome is Outcome.NEEDS_DECISION else ""

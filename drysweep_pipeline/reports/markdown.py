@@ -83,6 +83,8 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     reason = f" ({told['reason']})" if told["reason"] else ""
     yield "outcome", f"{told['outcome']}{reason}"
     yield "as of", told["as_of"]
+    if again := told["looked_again"]:
+        yield "looked again", f"with {', '.join(again['strategies'])} only, at the snapshot of {again['at']}"
     yield "rule", f"{told['rule']}, K = {told['k']}"
     yield "rounds", told["rounds"]
     yield "quiet at the end", told["quiet"]

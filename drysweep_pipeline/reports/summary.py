@@ -37,6 +37,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "campaign": past.campaign,
         "as_of": head["as_of"],
         **{name: head[name] for name in _COPIED},
+        "looked_again": _looked_again(head),
         "new": [row["fresh"] for row in rounds],
         **{name: head[name] for name in _COUNTED},
         "ledger_seen": past.ledger_seen(),
@@ -51,6 +52,11 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
     }
     diagnosis = why(past, home, told, rounds, standing)
     return {**told, "why": diagnosis.as_json if diagnosis else None, "verdict": sentence(told)}
+
+
+def _looked_again(head: Row) -> dict[str, Any] | None:
+    """Return at whose stored snapshot a campaign looked again, and with which strategies; None for all others."""
+    return {"at": head["looked_again"], "strategies": head["strategies"]} if head["looked_again"] else None
 
 
 def _states(findings: list[Row]) -> dict[str, str]:

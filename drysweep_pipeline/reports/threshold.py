@@ -23,6 +23,7 @@ _PREVIOUS = """
     from campaigns
     where
         sweep = $sweep
+        and looked_again is null
         and (as_of, seq) < (select (as_of, seq) from campaigns where sweep = $sweep and campaign = $campaign)
     order by as_of desc, seq desc
     limit 1

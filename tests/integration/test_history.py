@@ -388,6 +388,7 @@ def test_a_summary_has_what_run_prints(read: Sweeping) -> None:
         "rounds": 3,
         "quiet": 1,
         "repeats": 0,
+        "looked_again": None,
         "new": [2, 1, 0],
         "seen": 3,
         "confirmed": 2,

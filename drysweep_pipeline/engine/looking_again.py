@@ -1,0 +1,279 @@
+"""Looking again: some strategies over the stored snapshots of earlier campaigns, never over the material as it is now.
+
+Which snapshots there are, which are out of reach and why, and the campaign of each: its id follows from the campaign
+that froze the snapshot and from how the strategies are declared, so that asking twice starts nothing twice. What such a
+campaign moves, and what it leaves to others, is decided in ``engine.moves`` and ``engine.starting``.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from drysweep_pipeline.declaration import Declaration, declared
+from drysweep_pipeline.declaration.model import (
+    Canaries,
+    CommandStrategy,
+    PythonStrategy,
+    ScriptedMaterial,
+    Strategy,
+    Sweep,
+)
+from drysweep_pipeline.declaration.refusals import did_you_mean
+from drysweep_pipeline.engine.campaign import (
+    FILE,
+    NO_OVERRIDES,
+    Campaign,
+    LookedAgain,
+    Overrides,
+    load,
+    ordinary,
+)
+from drysweep_pipeline.engine.starting import start
+from drysweep_pipeline.engine.wave import read_plan
+from drysweep_pipeline.errors import DeclarationError, IntegrityError, Refused
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.programs import search_path, words
+from drysweep_pipeline.values import Rule
+
+_WORD = "look"
+_DIGITS = 6
+_LONGEST = 63
+# Only so much of a file tells one version of a program from another.
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The snapshot that an earlier campaign froze first, and under which id it is looked at again."""
+
+    source: Campaign
+    snapshot: str
+    not_searched: int
+    place: str
+    campaign: str
+
+    @property
+    def as_of(self) -> datetime:
+        """The instant that the snapshot stands for."""
+        return self.source.as_of
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An earlier campaign at whose snapshot nobody looks again, and why; ``lost`` where it cannot be looked at."""
+
+    campaign: str
+    as_of: datetime
+    why: str
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What there is to look at again with some strategies, in the order of time."""
+
+    declaration: Declaration
+    strategies: tuple[str, ...]
+    stored: tuple[Stored, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def declared_for(self, stored: Stored) -> Declaration:
+        """Return the declaration of a campaign over a stored snapshot.
+
+        It asks the strategies looked with, over the material as it was declared then. The rule is dry, since nobody
+        mends what is stored; every angle is used, since what was known is quiet too; no evidence closes anything.
+        """
+        sweep = self.declaration.sweep
+        strategies = tuple(each for each in sweep.strategies if each.name in self.strategies)
+        changes = {
+            "material": stored.source.declaration.sweep.material,
+            "strategies": strategies,
+            "canaries": _canaries(sweep.canaries, strategies),
+            "convergence": sweep.convergence.model_copy(update={"rule": Rule.DRY, "cover": "all_angles"}),
+            "fixed_by": "person",
+            "schedule": None,
+        }
+        return declared(sweep.model_copy(update=changes), self.declaration.path)
+
+
+def again(
+    home: Home,
+    declaration: Declaration,
+    names: Sequence[str],
+    first: datetime | None = None,
+    last: datetime | None = None,
+) -> Again:
+    """Return what strategies can look at again between two instants, both included; nothing is recorded.
+
+    Raises ``DeclarationError`` for strategies that are not declared, ``Refused`` where no earlier campaign is there or
+    one tells findings apart by other fields.
+    """
+    chosen = _chosen(declaration, names)
+    within = _within(home, declaration.sweep.name, first, last)
+    mark = _mark(declaration, chosen)
+    stored: dict[str, Stored] = {}
+    left_out: list[LeftOut] = []
+    for source in within:
+        _check_identity(source, declaration)
+        found = _stored(source, declaration.sweep, mark)
+        if isinstance(found, Stored) and found.snapshot in stored:
+            same = stored[found.snapshot].source.id
+            found = LeftOut(source.id, source.as_of, f"it read the same snapshot as {same}", lost=False)
+        if isinstance(found, LeftOut):
+            left_out.append(found)
+        else:
+            stored[found.snapshot] = found
+    return Again(declaration, tuple(chosen), tuple(stored.values()), tuple(left_out))
+
+
+def recorded(home: Home, sweep: str, stored: Stored) -> Campaign | None:
+    """Return the campaign that looks again at a stored snapshot, or None where none was recorded yet."""
+    if not (home.sweep(sweep).landing(stored.campaign) / FILE).exists():
+        return None
+    return load(home, sweep, stored.campaign)
+
+
+def begin(home: Home, looking: Again, stored: Stored, overrides: Overrides = NO_OVERRIDES) -> Campaign:
+    """Record the campaign that looks again at a stored snapshot, and return it; one that is recorded is as it was."""
+    sweep = looking.declaration.sweep.name
+    before = recorded(home, sweep, stored)
+    if before is not None:
+        # Ceilings may have been declared otherwise since; it goes on under those that it was recorded with.
+        return start(home, before.declaration, as_of=before.as_of, driver="cli", campaign=before.id)
+    return start(
+        home,
+        looking.declared_for(stored),
+        as_of=stored.as_of,
+        driver="cli",
+        campaign=stored.campaign,
+        overrides=overrides,
+        looked_again=LookedAgain(
+            stored.source.id, stored.source.seq, stored.snapshot, stored.not_searched, stored.place
+        ),
+    )
+
+
+def _canaries(canaries: Canaries | None, strategies: Sequence[Strategy]) -> Canaries | None:
+    """Return the canaries that some of these strategies are expected to report; None where there are none."""
+    if canaries is None:
+        return None
+    looks = [(each.name, angle) for each in strategies for angle in each.angles or ({},)]
+    kept = []
+    for canary in canaries.expect:
+        angles = tuple(
+            wanted
+            for wanted in canary.angles
+            if any(canary.model_copy(update={"angles": (wanted,)}).expected(*look) for look in looks)
+        )
+        if any(canary.expected(*look) for look in looks):
+            names = tuple(each.name for each in strategies if each.name in canary.strategies)
+            kept.append(canary.model_copy(update={"strategies": names, "angles": angles}))
+    return canaries.model_copy(update={"expect": tuple(kept)}) if kept else None
+
+
+def _within(home: Home, sweep: str, first: datetime | None, last: datetime | None) -> list[Campaign]:
+    """Return a sweep's campaigns between two instants that looked at the material, in the order of looking."""
+    sources = [load(home, sweep, record["campaign"]) for record in ordinary(home.sweep(sweep))]
+    within = [
+        each
+        for each in sorted(sources, key=lambda each: (each.as_of, each.seq))
+        if (first is None or first <= each.as_of) and (last is None or each.as_of <= last)
+    ]
+    if not within:
+        if not sources:
+            help = "run one first; without --strategies, dated material is swept"
+            raise Refused(f"{sweep} has no campaign whose snapshot could be looked at again", help=help)
+        dates = ", ".join(sorted({f"{each.as_of:%Y-%m-%d}" for each in sources}))
+        raise Refused(f"{sweep} has no campaign in that time", help=f"there are some as of {dates}")
+    return within
+
+
+def _chosen(declaration: Declaration, names: Sequence[str]) -> list[str]:
+    sweep = declaration.sweep
+    if isinstance(sweep.material, ScriptedMaterial):
+        raise DeclarationError(
+            "a script freezes no snapshots that could be looked at again", file=declaration.path, key="material.kind"
+        )
+    known = [strategy.name for strategy in sweep.strategies]
+    for name in names:
+        if name not in known:
+            help = did_you_mean(name, known) or f"there is {', '.join(known)}"
+            raise DeclarationError(
+                f"no strategy {name!r} is declared", file=declaration.path, key="--strategies", help=help
+            )
+    if not names:
+        raise DeclarationError("a strategy is needed", key="--strategies", help=f"there is {', '.join(known)}")
+    return [name for name in known if name in names]
+
+
+def _stored(source: Campaign, sweep: Sweep, mark: str) -> Stored | LeftOut:
+    """Return what a campaign froze for its first round, or why it cannot be looked at."""
+    planned = read_plan(source, 1)
+    if planned is None:
+        return LeftOut(source.id, source.as_of, "it froze nothing: it never came to its first round", lost=False)
+    kind = source.declaration.sweep.material.kind
+    if kind != sweep.material.kind:
+        why = f"its material was of the kind {kind}, and is of the kind {sweep.material.kind} now"
+        return LeftOut(source.id, source.as_of, why, lost=True)
+    try:
+        Snapshot.open(source.home.snapshots / planned.snapshot)
+    except IntegrityError as error:
+        why = f"its snapshot {planned.snapshot[:12]} is gone or broken: {error.what}"
+        return LeftOut(source.id, source.as_of, why, lost=True)
+    return Stored(source, planned.snapshot, planned.not_searched, planned.place, _id(source.id, mark))
+
+
+def _check_identity(source: Campaign, declaration: Declaration) -> None:
+    """Raise ``Refused`` where an earlier campaign told findings apart by other fields: its findings are others."""
+    then, now = source.declaration.sweep.fingerprint.fields, declaration.sweep.fingerprint.fields
+    if then != now:
+        raise Refused(
+            f"campaign {source.id} tells findings apart by {', '.join(then)}, not by {', '.join(now)}",
+            file=declaration.path,
+            key="fingerprint.fields",
+            help="give the sweep another name, or use another home",
+        )
+
+
+def _id(source: str, mark: str) -> str:
+    """Return the id of the campaign that looks again at another one's snapshot: ``<source>.look.<six digits>``."""
+    suffix = f".{_WORD}.{mark}"
+    if len(source) + len(suffix) <= _LONGEST:
+        return source + suffix
+    own = hashlib.sha256(source.encode()).hexdigest()[:_DIGITS]
+    return f"{source[: _LONGEST - len(suffix) - len(own) - 1]}.{own}{suffix}"
+
+
+def _mark(declaration: Declaration, names: Sequence[str]) -> str:
+    """Return six hex digits that tell these strategies, as they are declared and written now, from all others."""
+    parts = [
+        [strategy.model_dump(mode="json"), list(_written(strategy, declaration.base))]
+        for strategy in declaration.sweep.strategies
+        if strategy.name in names
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _written(strategy: Strategy, base: Path) -> Iterator[str]:
+    """Yield the digests of the files beside the declaration that a strategy runs: a change to them is another one."""
+    for path in _files(strategy, base):
+        try:
+            with path.open("rb") as stream:
+                yield hashlib.sha256(stream.read(_MOST_BYTES)).hexdigest()
+        except OSError:
+            continue
+
+
+def _files(strategy: Strategy, base: Path) -> list[Path]:
+    if isinstance(strategy, CommandStrategy):
+        led = [word.partition("=")[2] if word.startswith("-") else word for word in words(strategy.argv, base)]
+        return [path for word in led if (path := Path(word)).is_relative_to(base.absolute()) and path.is_file()]
+    if isinstance(strategy, PythonStrategy):
+        parts = strategy.call.partition(":")[0].split(".")
+        places = (Path(folder, *parts).with_suffix(".py") for folder in search_path(base))
+        return [path for path in places if path.is_file()][:1]
+    return []

@@ -1,0 +1,68 @@
+"""What the history holds of campaigns that looked again: since when their findings are there, as far as anybody looked.
+
+Instants come as ISO 8601 texts in UTC ending in ``Z``.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from drysweep_pipeline.history.reading import rows
+
+Row = dict[str, Any]
+
+# Since when: the first sighting by anybody, and before it the last snapshot at which these went quiet without it.
+_SINCE = """
+    with looked as (
+        select campaign, as_of, outcome
+        from campaigns
+        where sweep = $sweep and list_contains(cast($campaigns as varchar[]), campaign)
+    ), mine as (
+        select s.fp, list_sort(list(distinct s.strategy)) as strategies, min(l.as_of) as first_looked,
+            max(l.as_of) as last_looked, count(distinct s.campaign) as snapshots
+        from published.sightings s
+        join looked l using (campaign)
+        where s.sweep = $sweep
+        group by s.fp
+    ), others as (
+        select s.fp, min(c.as_of) as known
+        from published.sightings s
+        join campaigns c on c.sweep = s.sweep and c.campaign = s.campaign
+        where s.sweep = $sweep and c.looked_again is null
+        group by s.fp
+    )
+    select
+        cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.severity,
+        mine.strategies, epoch_us(f.first_as_of) as first_seen, f.first_campaign,
+        epoch_us(mine.last_looked) as last_seen,
+        cast(mine.snapshots as integer) as snapshots,
+        epoch_us((
+            select max(l.as_of) from looked l where l.as_of < f.first_as_of and l.outcome = 'converged'
+        )) as not_seen,
+        epoch_us(others.known) as known_since
+    from all_findings f
+    join mine using (fp)
+    left join others using (fp)
+    where f.sweep = $sweep
+    order by f.first_as_of, label, f.fp
+"""
+_INSTANTS = ("first_seen", "last_seen", "not_seen", "known_since")
+
+
+def since(connection: duckdb.DuckDBPyConnection, sweep: str, campaigns: Sequence[str]) -> list[Row]:
+    """Return the findings that campaigns which looked again sighted, rejected ones included, the oldest first.
+
+    ``first_seen`` is the earliest sighting by anybody; ``not_seen`` the last snapshot before it at which these
+    strategies went quiet without it, null where there is none: it may be older. ``known_since`` is the earliest
+    sighting by a campaign that looked at the material itself, null where none sighted it.
+    """
+    found = rows(connection, _SINCE, {"sweep": sweep, "campaigns": list(campaigns)})
+    return [{name: _iso(value) if name in _INSTANTS else value for name, value in row.items()} for row in found]
+
+
+def _iso(microseconds: int | None) -> str | None:
+    if microseconds is None:
+        return None
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat().replace("+00:00", "Z")
