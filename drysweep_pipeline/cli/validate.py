@@ -1,46 +1,67 @@
-"""``drysweep validate``: what is wrong with a declaration, and what is unwise about it; nothing is spent."""
+"""``drysweep validate``: what is wrong with a declaration, and what is unwise; only ``--probe`` spends anything."""
 
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, project_root
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, project_root
 from drysweep_pipeline.errors import DrysweepError
+from drysweep_pipeline.home import Home
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.engine.probing import Probe
 
 
 def validate(
     sweep: Annotated[str | None, typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the project.")] = None,
+    probe: Annotated[
+        bool,
+        typer.Option("--probe", help="Have each strategy look twice at one snapshot: are its fingerprints stable?"),
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
     """Say all that is wrong or unwise in declarations, and where."""
-    from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.declaration import find_sweeps, resolve_sweep
     from drysweep_pipeline.errors import NotFound
-    from drysweep_pipeline.redaction import hidden, hidden_data
 
     root = project_root()
     paths = [resolve_sweep(sweep, root)] if sweep else list(find_sweeps(root).values())
     if not paths:
         raise NotFound("sweep", f"under {root}/assets/sweeps")
-    broken = False
-    for path in paths:
-        problems, warnings = _examine(path)
-        broken = broken or bool(problems)
-        if json:
-            said = {"file": str(path), "problems": [_as_json(p) for p in problems], "warnings": warnings}
-            put_json({"schema_version": 1, **hidden_data(said)})
-            continue
-        for problem in problems:
-            put(hidden(str(problem)))
-        for warning in warnings:
-            put(hidden(f"{path}: warning: {warning}"))
-        if not problems:
-            put(f"{path}: valid")
-    return 2 if broken else 0
+    wrong = [_validate(path, home_of(home, path) if probe else None, as_json=json) for path in paths]
+    return 2 if any(wrong) else 0
 
 
-def _examine(path: Any) -> tuple[list[DrysweepError], list[str]]:
+def _validate(path: Path, home: Home | None, *, as_json: bool) -> bool:
+    """Say what is wrong or unwise in one file, probe it where a home is given, and tell whether anything is wrong."""
+    from drysweep_pipeline.cli.output import put, put_json
+    from drysweep_pipeline.redaction import hidden, hidden_data
+
+    problems, warnings = _examine(path)
+    probes = _probed(path, home) if home is not None and not problems else None
+    wrong = bool(problems) or any(each.wrong for each in probes or ())
+    if as_json:
+        said = {"file": str(path), "problems": [_as_json(p) for p in problems], "warnings": warnings}
+        put_json({"schema_version": 1, **hidden_data({**said, **_probes_as_json(probes)})})
+        return wrong
+    for problem in problems:
+        put(hidden(str(problem)))
+    for warning in warnings:
+        put(hidden(f"{path}: warning: {warning}"))
+    for each in probes or ():
+        put(hidden(f"{path}: {'wrong' if each.wrong else 'probe'}: {each.sentence}"))
+        if each.unnamed:
+            gives = f"{each.strategy} gives {', '.join(each.named)}; it never gave {', '.join(each.unnamed)}"
+            put(hidden(f"{path}: probe: {gives}"))
+    if not wrong:
+        put(f"{path}: valid")
+    return wrong
+
+
+def _examine(path: Path) -> tuple[list[DrysweepError], list[str]]:
     from drysweep_pipeline.declaration import errors, read_declaration
     from drysweep_pipeline.declaration.checks import canary_problems, sql_problems, warnings
 
@@ -49,6 +70,27 @@ def _examine(path: Any) -> tuple[list[DrysweepError], list[str]]:
         return problems, []
     declaration = read_declaration(path)
     return [*sql_problems(declaration), *canary_problems(declaration)], warnings(declaration)
+
+
+def _probed(path: Path, home: Home) -> "list[Probe]":
+    """Probe the strategies of a sweep, having said how many calls that takes at least."""
+    from drysweep_pipeline.cli.output import note
+    from drysweep_pipeline.declaration import read_declaration
+    from drysweep_pipeline.engine.probing import LOOKS, frozen, probe
+
+    declaration, as_of = read_declaration(path), datetime.now(UTC).replace(microsecond=0)
+    asked, calls = len(declaration.sweep.asked(1)), LOOKS * declaration.sweep.price(1)
+    snapshot = frozen(home, declaration, as_of)
+    note(f"{path}: probing takes {calls} calls, {LOOKS} looks of each of {asked} strategies; nothing is recorded")
+    return list(probe(home, declaration, snapshot, as_of))
+
+
+def _probes_as_json(probes: "list[Probe] | None") -> dict[str, Any]:
+    if probes is None:
+        return {}
+    from drysweep_pipeline.engine.probing import as_json
+
+    return {"probe": as_json(probes), "calls": sum(each.usage.calls for each in probes)}
 
 
 def _as_json(problem: DrysweepError) -> dict[str, Any]:
