@@ -141,3 +141,10 @@ def test_no_example_calls_a_search_complete() -> None:
         r"^```(?:console|text)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
     assert not any(re.search(r"\b(complete|exhaustive|no more findings)\b", part) for part in shown)
+
+
+def test_every_test_that_a_promise_names_is_there() -> None:
+    promised = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "promises.md").read_text(encoding="utf-8"))
+    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert promised
+    assert [name for name in promised if f"def {name}(" not in written] == []
