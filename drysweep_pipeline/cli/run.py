@@ -27,7 +27,7 @@ def run(
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep
-    from drysweep_pipeline.declaration.checks import sql_problems
+    from drysweep_pipeline.declaration.checks import model_problems, sql_problems
     from drysweep_pipeline.declaration.refusals import first_of
     from drysweep_pipeline.engine.campaign import Overrides
     from drysweep_pipeline.engine.starting import start
@@ -36,7 +36,7 @@ def run(
     check_threshold(fail_on)
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
-    if problems := sql_problems(declaration):
+    if problems := [*sql_problems(declaration), *model_problems(declaration)]:
         raise first_of(problems)
     place = home_of(home, path)
     with _naming(path):

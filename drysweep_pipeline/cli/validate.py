@@ -63,13 +63,14 @@ def _validate(path: Path, home: Home | None, *, as_json: bool) -> bool:
 
 def _examine(path: Path) -> tuple[list[DrysweepError], list[str]]:
     from drysweep_pipeline.declaration import errors, read_declaration
-    from drysweep_pipeline.declaration.checks import canary_problems, sql_problems, warnings
+    from drysweep_pipeline.declaration.checks import canary_problems, model_problems, sql_problems, warnings
 
     problems: list[DrysweepError] = list(errors(path))
     if problems:
         return problems, []
     declaration = read_declaration(path)
-    return [*sql_problems(declaration), *canary_problems(declaration)], warnings(declaration)
+    found = [*sql_problems(declaration), *canary_problems(declaration), *model_problems(declaration)]
+    return list(found), warnings(declaration)
 
 
 def _probed(path: Path, home: Home) -> "list[Probe]":

@@ -20,6 +20,9 @@ from drysweep_pipeline.declaration.model import (
     CommandJudge,
     CommandMaterial,
     CommandStrategy,
+    LlmJudge,
+    LlmStrategy,
+    Model,
     NoJudge,
     OutsideStrategy,
     Part,
@@ -36,6 +39,7 @@ from drysweep_pipeline.declaration.model import (
     Strategy,
     Sweep,
     TablesMaterial,
+    models_of,
     names_in_argv,
     query_of,
 )
@@ -101,6 +105,35 @@ def sql_problems(declaration: Declaration) -> list[DeclarationError]:
     if isinstance(declaration.sweep.judge, SqlJudge):
         found += _judge_problems(written, declaration.sweep.judge)
     return found or list(_misfits(written, declaration.sweep))
+
+
+def model_problems(declaration: Declaration) -> list[DeclarationError]:
+    """Return what keeps the models of a sweep from being asked here: the library, their provider, their address."""
+    written = Written(declaration.path, None, Sweep, _document(declaration))
+    found: list[DeclarationError] = []
+    for keys, who in _asking(declaration.sweep):
+        for model in models_of(who):
+            try:
+                _check_model(model)
+            except Refused as error:
+                found.append(written.refusal(keys, error.what, error.help))
+    return found
+
+
+def _asking(sweep: Sweep) -> Iterator[tuple[Keys, LlmStrategy | LlmJudge]]:
+    """Yield who asks a model, and where the model is named."""
+    for index, strategy in enumerate(sweep.strategies):
+        if isinstance(strategy, LlmStrategy):
+            yield ("strategies", index, "model"), strategy
+    if isinstance(sweep.judge, LlmJudge):
+        yield ("judge", "models"), sweep.judge
+
+
+def _check_model(model: Model) -> None:
+    # Here and not above, so that reading a declaration does not look for the library.
+    from drysweep_pipeline.llm import models
+
+    models.check(model)
 
 
 def _queries(sweep: Sweep) -> Iterator[tuple[Keys, AnyStrategy, Query, tuple[str, ...]]]:
@@ -222,6 +255,12 @@ def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
         for variable in who.env:
             if variable not in os.environ:
                 yield f"T{name[1:]} is to be given the variable {variable}, which is not set here."
+
+    for model in models_of(who):
+        if model.api_key_env is not None and model.api_key_env not in os.environ:
+            yield f"The key of {model.model} is in the variable {model.api_key_env}, which is not set here."
+        if model.cost(1, 1) is None:
+            yield f"The price of {model.model} is not known: what {name} costs is counted as nothing."
 
 
 def _program(argv0: str, name: str, base: Path) -> Iterator[str]:

@@ -36,6 +36,10 @@ NOT_REPORTED = frozenset({"fingerprint", "verdict", "state", "strategy", "round"
 _CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 MOST_MEMBERS = 99
 MOST_RETRIES = 10
+MOST_OF_A_FINDING = 60_000
+"""How many characters a model that judges is told of a finding, what is quoted beside it included."""
+# The instructions around a prompt, the shape of the answer twice over, and what parts messages.
+_PROTOCOL_TOKENS = 12_000
 # What a child is told by these names is told by drysweep, and where its files lie is none of a child's business.
 OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -49,6 +53,8 @@ TAKEN_TABLES = ("files", "settings", "unreadable", "findings")
 ColumnType = Literal[
     "BIGINT", "DOUBLE", "BOOLEAN", "VARCHAR", "DATE", "TIMESTAMPTZ", "BIGINT[]", "DOUBLE[]", "VARCHAR[]"
 ]
+# The provider, and the name that it knows the model by. Its own pretended model is for other people's tests.
+_MODEL = re.compile(r"(?!test(:|$))[a-z][a-z0-9-]*(/[a-z0-9-]+)?:\S+")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
 
 
@@ -86,23 +92,38 @@ def _names_a_function(call: str) -> str:
     return call
 
 
-def _is_filled_in(name: str, angles: tuple[dict[str, Any], ...], index: int) -> None:
-    """Refuse a placeholder in a word of argv that has no value, at every angle."""
+def _is_filled_in(name: str, angles: tuple[dict[str, Any], ...], at: tuple[str | int, ...]) -> None:
+    """Refuse a placeholder that has no value, at every angle."""
     if name in ARGV_NAMES:
         return
     kind, _, key = name.partition(".")
     if kind != "angle" or not key:
         known = ", ".join(f"{{{each}}}" for each in (*ARGV_NAMES, "angle.KEY"))
-        raise not_allowed(f"{{{name}}} is no placeholder", f"there is {known}", at=(index,))
+        raise not_allowed(f"{{{name}}} is no placeholder", f"there is {known}", at=at)
     if not angles:
-        raise not_allowed(f"{{{name}}} has no value: no angles are declared", "declare angles", at=(index,))
+        raise not_allowed(f"{{{name}}} has no value: no angles are declared", "declare angles", at=at)
     for number, angle in enumerate(angles):
         if key not in angle:
             what = f"{{{name}}} has no value: angles[{number}] has no key {key!r}"
-            raise not_allowed(what, f"it has {', '.join(angle)}" if angle else None, at=(index,))
+            raise not_allowed(what, f"it has {', '.join(angle)}" if angle else None, at=at)
+
+
+def _names_a_model(name: str) -> str:
+    if not _MODEL.fullmatch(name):
+        raise not_allowed(f"{name!r} names no model", "write provider:name, such as openai:gpt-5-mini")
+    return name
+
+
+def _is_reached_safely(url: str) -> str:
+    fault = addresses.fault_of_url(url, allow_plain_http=False)
+    if fault is not None:
+        raise not_allowed(fault[0], "write https://HOST/v1, or http://127.0.0.1:8000/v1 for a server on this machine")
+    return url
 
 
 Call = Annotated[str, AfterValidator(_names_a_function)]
+ModelName = Annotated[str, AfterValidator(_names_a_model)]
+ServerAddress = Annotated[str, AfterValidator(_is_reached_safely)]
 EnvironmentName = Annotated[str, AfterValidator(_is_ours_to_pass_on)]
 IdentityFields = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1), AfterValidator(_can_identify)
@@ -141,6 +162,41 @@ class AtMost(Part):
     def usage(self) -> Usage:
         """The same as what an attempt uses."""
         return Usage(self.calls, self.tokens, self.cost_usd)
+
+
+class Prompt(Part):
+    """What a model is asked, kept in a file beside the declaration; ``text`` is filled in when it is read."""
+
+    file: str
+    text: str = ""
+
+
+class Price(Part):
+    """What a model costs, in US dollars for a million tokens."""
+
+    input_usd_per_million: float = Field(ge=0)
+    output_usd_per_million: float = Field(ge=0)
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        """Return what so many tokens cost, in US dollars."""
+        return (input_tokens * self.input_usd_per_million + output_tokens * self.output_usd_per_million) / 1_000_000
+
+
+class Model(Part):
+    """A model, ``provider:name``, where it is served, the variable that holds its key, and what it costs."""
+
+    model: ModelName
+    base_url: ServerAddress | None = None
+    api_key_env: EnvironmentName | None = None
+    price: Price | None = None
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Return what so many tokens cost, in US dollars; None where nobody knows."""
+        if self.price is not None:
+            return self.price.of(input_tokens, output_tokens)
+        from drysweep_pipeline.llm import prices
+
+        return None if self.base_url is not None else prices.cost(self.model, input_tokens, output_tokens)
 
 
 class Strategy(Part):
@@ -211,7 +267,7 @@ class CommandStrategy(ChildStrategy):
         angles = info.data.get("angles", ())
         for index, word in enumerate(argv):
             for name in placeholders([word]):
-                _is_filled_in(name, angles, index)
+                _is_filled_in(name, angles, at=(index,))
         return argv
 
     @field_validator("allow_bare")
@@ -293,6 +349,57 @@ def names_in_argv(strategy: Strategy) -> list[str]:
     return placeholders(strategy.argv) if isinstance(strategy, CommandStrategy) else []
 
 
+class Terms(Part):
+    """How a model is asked, by strategies and judges alike.
+
+    ``reasks``: how often it is told what was wrong with an answer that is not of the declared shape. ``retries``: how
+    often a request is made again that the provider did not answer. Both are calls, and all of them happen in
+    ``timeout_s``.
+    """
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_output_tokens: StrictInt = Field(default=4096, ge=16)
+    reasks: StrictInt = Field(default=1, ge=0, le=MOST_RETRIES)
+    retries: StrictInt = Field(default=2, ge=0, le=MOST_RETRIES)
+
+
+def most_tokens(sent: Send | None, *texts: str) -> int:
+    """Return more tokens than a request can have that sends at most so much, and those texts.
+
+    A token is at least one byte, and a character at most four of them.
+    """
+    return _PROTOCOL_TOKENS + 4 * (sent.max_chars if sent else 0) + sum(len(text.encode()) for text in texts)
+
+
+class LlmStrategy(OutsideStrategy, Model, Terms):
+    """A model that is asked what is wrong with the rows that it is sent.
+
+    ``choices``: the values that it may give for a field of the fingerprint.
+    """
+
+    kind: Literal["llm"]
+    prompt: Prompt
+    send: Send
+    choices: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = {}
+    deterministic: Literal[False] = False
+    proves_absence: Literal[False] = False
+
+    @field_validator("prompt")
+    @classmethod
+    def _can_be_filled_in(cls, prompt: Prompt, info: ValidationInfo) -> Prompt:
+        for name in placeholders([prompt.text]):
+            if name.startswith("angle."):
+                _is_filled_in(name, info.data.get("angles", ()), at=("file",))
+        return prompt
+
+    @property
+    def worst(self) -> Usage:
+        """What one request uses at most: all that may be sent, and all that may be answered."""
+        angles = (str(value) for angle in self.angles for value in angle.values())
+        sent = most_tokens(self.send, self.prompt.text, *angles)
+        return Usage(1, sent + self.max_output_tokens, self.cost(sent, self.max_output_tokens) or 0.0)
+
+
 class ScriptedStrategy(Strategy):
     """Findings written down in advance, a list a round; ``not_run`` fails, null is not asked."""
 
@@ -305,7 +412,8 @@ class ScriptedStrategy(Strategy):
 
 
 AnyStrategy = Annotated[
-    SqlStrategy | CommandStrategy | PythonStrategy | HttpStrategy | ScriptedStrategy, Field(discriminator="kind")
+    SqlStrategy | CommandStrategy | PythonStrategy | HttpStrategy | LlmStrategy | ScriptedStrategy,
+    Field(discriminator="kind"),
 ]
 
 
@@ -388,6 +496,45 @@ class HttpJudge(Service, PanelJudge):
     timeout_s: float = Field(default=120.0, gt=0)
 
 
+class LlmJudge(PanelJudge, Terms):
+    """A model that is asked to refute a finding; with several ``models``, the members of a panel take turns at them.
+
+    What is declared of ``base_url``, ``api_key_env`` and ``price`` is meant of the models that are given by name only.
+    ``send`` is a SELECT over the snapshot that has the finding's fields bound; without it, the lines around the one
+    that the finding names are quoted.
+    """
+
+    kind: Literal["llm"]
+    models: tuple[ModelName | Model, ...] = Field(min_length=1)
+    base_url: ServerAddress | None = None
+    api_key_env: EnvironmentName | None = None
+    price: Price | None = None
+    prompt: Prompt | None = None
+    send: Send | None = None
+    max_output_tokens: StrictInt = Field(default=1024, ge=16)
+    timeout_s: float = Field(default=120.0, gt=0)
+
+    def asked(self, member: int) -> Model:
+        """Return the model that a member of the panel is; members count from 1."""
+        return self.each[(member - 1) % len(self.models)]
+
+    @property
+    def each(self) -> tuple[Model, ...]:
+        """The models, whole."""
+        return tuple(self._named(each) if isinstance(each, str) else each for each in self.models)
+
+    def _named(self, name: str) -> Model:
+        return Model(model=name, base_url=self.base_url, api_key_env=self.api_key_env, price=self.price)
+
+    @property
+    def worst(self) -> Usage:
+        """What one request uses at most, of the model that costs most."""
+        prompt = self.prompt.text if self.prompt else ""
+        sent = most_tokens(self.send, prompt) + 4 * MOST_OF_A_FINDING
+        costs = [model.cost(sent, self.max_output_tokens) or 0.0 for model in self.each]
+        return Usage(1, sent + self.max_output_tokens, max(costs))
+
+
 class ScriptedJudge(PanelJudge):
     """Verdicts written down in advance: for each round, from ``subject/kind`` to the verdict; else confirmed."""
 
@@ -396,8 +543,16 @@ class ScriptedJudge(PanelJudge):
 
 
 AnyJudge = Annotated[
-    NoJudge | SqlJudge | CommandJudge | PythonJudge | HttpJudge | ScriptedJudge, Field(discriminator="kind")
+    NoJudge | SqlJudge | CommandJudge | PythonJudge | HttpJudge | LlmJudge | ScriptedJudge,
+    Field(discriminator="kind"),
 ]
+
+
+def models_of(who: Part | None) -> tuple[Model, ...]:
+    """Return the models that a strategy or a judge asks."""
+    if isinstance(who, LlmJudge):
+        return who.each
+    return (who,) if isinstance(who, LlmStrategy) else ()
 
 
 class Source(Part):
@@ -770,6 +925,28 @@ class Sweep(Part):
         if self.budget.on_exceeded is not None:
             return self.budget.on_exceeded
         return "ask" if self.convergence.rule is Rule.CLEAN else "stop"
+
+    @field_validator("strategies")
+    @classmethod
+    def _choose_for_fields(cls, strategies: tuple[AnyStrategy, ...], info: ValidationInfo) -> tuple[AnyStrategy, ...]:
+        known = info.data["fingerprint"].fields if "fingerprint" in info.data else ()
+        for index, strategy in enumerate(strategies):
+            for name in strategy.choices if isinstance(strategy, LlmStrategy) and known else ():
+                if name not in known:
+                    help = f"the fields are {', '.join(known)}"
+                    raise not_allowed(f"{name!r} is no field of the fingerprint", help, (index, "choices", name))
+        return strategies
+
+    @field_validator("budget")
+    @classmethod
+    def _can_be_kept(cls, budget: Budget, info: ValidationInfo) -> Budget:
+        """Refuse a ceiling on money where something is asked that nobody knows the price of."""
+        asked = (*info.data.get("strategies", ()), info.data.get("judge"))
+        for model in (each for who in asked for each in models_of(who)):
+            if budget.cost_usd is not None and model.cost(1, 1) is None:
+                what = f"the price of {model.model} is not known, so that no ceiling on it can be kept"
+                raise not_allowed(what, "declare its price, or no cost_usd", at=("cost_usd",))
+        return budget
 
     def asked(self, round: int) -> tuple[AnyStrategy, ...]:
         """Return the strategies that take part in a round, in declared order."""

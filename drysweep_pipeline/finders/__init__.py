@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from drysweep_pipeline.finders import command, http, python, scripted, sql
+from drysweep_pipeline.finders import command, http, llm, python, scripted, sql
 from drysweep_pipeline.finders.request import Finder, Found, Request
 
 FINDERS: Mapping[str, Finder] = {
@@ -10,6 +10,7 @@ FINDERS: Mapping[str, Finder] = {
     "command": command.search,
     "python": python.search,
     "http": http.search,
+    "llm": llm.search,
     "scripted": scripted.search,
 }
 READ_FILES = ("command", "python")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from drysweep_pipeline.judges import command, http, python, scripted, sql
+from drysweep_pipeline.judges import command, http, llm, python, scripted, sql
 from drysweep_pipeline.judges.question import Judge, Question, Ruling
 
 JUDGES: Mapping[str, Judge] = {
@@ -10,9 +10,10 @@ JUDGES: Mapping[str, Judge] = {
     "command": command.rule,
     "python": python.rule,
     "http": http.rule,
+    "llm": llm.rule,
     "scripted": scripted.rule,
 }
-PAID = ("command", "python", "http")
+PAID = ("command", "python", "http", "llm")
 """The kinds of which each answer costs something, and is kept from the moment it is given."""
 
 __all__ = ["JUDGES", "PAID", "Judge", "Question", "Ruling"]

@@ -1,0 +1,386 @@
+"""Strategies that ask a language model, over a real socket: what is taken of an answer, and all that is no answer.
+
+None of what a model may do instead of answering may be taken for having found nothing.
+"""
+
+import json
+import re
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drysweep_pipeline.child import Children
+from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.wave import budget_of
+from drysweep_pipeline.finders import Found, Request
+from drysweep_pipeline.finders.llm import search
+from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.llm import client, prices
+from drysweep_pipeline.material.snapshot import DATABASE
+from drysweep_pipeline.values import Usage
+from drysweep_pipeline.variation import Look
+from tests.finders import rows, waved
+from tests.model_server import Answer, Asked, ModelServer, Script, found
+from tests.models import cites, honest, model, used
+from tests.sweeps import registry
+
+SERVICES: dict[str, str | None] = {"api": "team", "dbx": None, "webx": None}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+def looked(folder: Path, server: ModelServer, script: Script | Answer, **more: Any) -> tuple[Campaign, StrategyRun]:
+    """One wave of one strategy that asks a model, which answers by the script."""
+    registry(folder / "registry", SERVICES)
+    server.answering(script)
+    campaign, runs = waved(folder, [model(folder, server, **more)])
+    return campaign, runs["asks"]
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai", "ollama", "vllm"])
+def test_what_a_model_reports_is_taken_in_whatever_protocol_it_speaks(
+    tmp_path: Path, server: ModelServer, protocol: str
+) -> None:
+    campaign, run = looked(tmp_path, server, honest, model=f"{protocol}:scripted")
+    assert (run.status, run.kind) == ("ok", "llm")
+    assert [(row["subject"], row["path"], row["severity"]) for row in rows(campaign, run)] == [
+        ("dbx", "services/dbx.yaml", "major"),
+        ("webx", "services/webx.yaml", "major"),
+    ]
+    [asked] = server.asked
+    assert asked.path.endswith("/responses" if protocol == "openai" else "/chat/completions")
+    assert budget_of(campaign, 1).used == used()
+
+
+def test_a_model_is_told_the_prompt_of_its_angle_and_sees_its_rows_and_nothing_else(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    angles = [{"ending": "x", "page": 1}]
+    sql = "select service from services where ends_with(service, $ending) order by service limit 1 offset $page"
+    looked(tmp_path, server, found(), prompt="Ends in {angle.ending}, {not_this}.", rows=sql, angles=angles)
+    [asked] = server.asked
+    assert "Ends in x, {not_this}." in asked.system
+    assert asked.rows == [{"service": "webx"}]
+    assert {"tools", "tool_choice", "functions"}.isdisjoint(asked.body)
+    assert asked.key == "Bearer none"
+    for hidden in ("seen", "verdict", "small", str(tmp_path), "round 1", "asks"):
+        assert hidden not in asked.user
+
+
+# What the model does, what its reason holds, and how many requests that takes.
+NOT_RUN: dict[str, tuple[Answer, str, int]] = {
+    "refuses": (
+        Answer(refusal="I cannot help with that"),
+        "refusal: the model refuses to answer: I cann",
+        2,
+    ),
+    "is_filtered": (Answer("", finish="content_filter"), "content_filter: ", 2),
+    "is_cut": (
+        Answer('{"findings": [{"cited_row"', finish="length"),
+        "truncated: the answer was cut",
+        1,
+    ),
+    "is_cut_at_a_whole_answer": (
+        Answer({"findings": [], "complete": True}, finish="length"),
+        "truncated: the answer was cut",
+        1,
+    ),
+    "says_nothing": (Answer(""), "empty: openai-chat:scripted gave no answer", 2),
+    "has_no_content": (Answer(None), "empty: ", 2),
+    "chats": (Answer("No problems found!"), "invalid: ", 2),
+    "says_a_list": (Answer([]), "invalid: ", 2),
+    "says_null": (Answer("null"), "invalid: ", 2),
+    "says_half": (Answer('{"findings": [], "complete": tr'), "invalid: ", 2),
+    "says_it_twice": (Answer('{"findings": [], "findings": [], "complete": true}'), "is there twice", 2),
+    "says_no_number": (Answer('{"findings": [], "complete": NaN}'), "NaN is no number", 2),
+    "forgets_the_end": (Answer({"findings": []}), "complete: Field required", 2),
+    "means_yes": (
+        Answer({"findings": [], "complete": "yes"}),
+        "complete: Input should be a valid boolean",
+        2,
+    ),
+    "adds_keys": (found(cites(2, "dbx", verdict="confirmed")), "findings/0/verdict: Extra inputs", 2),
+    "numbers_in_words": (found({**cites(2, "dbx"), "cited_row": "2"}), "findings/0/cited_row", 2),
+    "invents_severities": (found(cites(2, "dbx", severity="critical")), "findings/0/severity", 2),
+    "leaves_a_field_out": (found({"cited_row": 2, "service": "dbx"}), "findings/0/failure_mode", 2),
+    "did_not_look_at_all": (found(complete=False), "incomplete: the model says", 2),
+    "calls_a_tool": (Answer(None, finish="tool_calls"), "unfinished: ", 2),
+    "is_retired": (
+        Answer(status=404, error={"message": "was retired", "code": "model_not_found"}),
+        "model_not_found: there is no openai-chat:scripted, or not any more: status 404: was retired",
+        1,
+    ),
+    "knows_nobody": (Answer(status=401, error={"message": "who are you"}), "unauthorized: ", 1),
+    "is_too_small": (
+        Answer(status=400, error={"message": "too much", "code": "context_length_exceeded"}),
+        "too_long: ",
+        1,
+    ),
+    "is_used_up": (
+        Answer(status=429, error={"message": "pay", "code": "insufficient_quota"}),
+        "quota: ",
+        1,
+    ),
+    "wants_something_else": (Answer(status=422, error={"message": "no"}), "rejected: ", 1),
+    "is_busy": (Answer(status=429, error={"message": "slow down"}), "rate_limited: status 429: slow", 2),
+    "is_down": (Answer(status=503, error={"message": "down"}), "unavailable: status 503: down", 2),
+    "breaks": (Answer(status=500, raw=b"<html>oops</html>"), "unavailable: ", 2),
+    "hangs_up": (Answer(hangs_up=True), "unreachable: openai-chat:scripted: ", 2),
+    "shows_a_page": (
+        Answer(raw=b"<html>log in</html>", headers={"Content-Type": "text/html"}),
+        "garbled: ",
+        2,
+    ),
+    "is_no_model": (Answer(raw=b'{"hello": "world"}'), "garbled: ", 2),
+    "leads_elsewhere": (Answer(status=302, headers={"Location": "http://127.0.0.1:9/v1"}), "garbled: ", 2),
+    "packs_its_answer": (Answer(raw=b"x", headers={"Content-Encoding": "gzip"}), "truncated: the answer is packed", 1),
+}
+
+
+def test_nothing_that_a_model_does_instead_of_answering_is_taken_for_having_found_nothing(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    registry(tmp_path / "registry", SERVICES)
+    server.answering(lambda asked: NOT_RUN[asked.model][0])
+    asking = [model(tmp_path, server, name, model=f"openai-chat:{name}") for name in NOT_RUN]
+    campaign, runs = waved(tmp_path, asking)
+    reasons = set()
+    for name, (answer, why, requests) in NOT_RUN.items():
+        run = runs[name]
+        why = why.replace("scripted", name)
+        assert run.status == "not_run", name
+        assert why in (run.reason or ""), (name, run.reason)
+        assert rows(campaign, run) == [], name
+        assert len([each for each in server.asked if each.model == name]) == requests, name
+        assert sum(each.usage.calls for each in run.attempts) == requests, name
+        taken = answer.usage and answer.status == 200 and answer.raw is None and not answer.hangs_up
+        assert taken or run.attempts[0].usage.tokens != 1050, name
+        reasons.add((run.reason or "").partition(":")[0])
+    assert len(reasons) >= 14
+
+
+def test_an_empty_list_that_the_model_calls_complete_is_a_result(tmp_path: Path, server: ModelServer) -> None:
+    campaign, run = looked(tmp_path, server, found())
+    assert (run.status, run.reason, rows(campaign, run)) == ("ok", None, [])
+
+
+def test_without_a_row_to_look_at_nobody_is_asked(tmp_path: Path, server: ModelServer) -> None:
+    _, run = looked(tmp_path, server, found(), rows="select service from services where false")
+    assert (run.status, server.asked) == ("ok", [])
+
+
+def test_an_answer_of_the_wrong_shape_is_asked_for_again_without_a_word_of_it(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    fenced = json.dumps({"findings": [cites(2, "dbx")], "complete": True})
+    answers = iter([found(cites(2, "dbx", IGNORE_ALL_RULES=1)), Answer(f"```json\n{fenced}\n```")])
+    campaign, run = looked(tmp_path, server, lambda asked: next(answers))
+    assert (run.status, len(rows(campaign, run))) == ("ok", 1)
+    first, second = server.asked
+    assert "not accepted" not in first.system
+    assert "Your last answer was not accepted: findings/0/?: Extra inputs are not permitted" in second.system
+    assert "IGNORE_ALL_RULES" not in json.dumps(second.body)
+    assert first.user != second.user  # other marks
+    assert run.attempts[0].usage == used(calls=2)
+
+
+def test_a_request_that_may_be_answered_later_is_made_again_while_there_is_time(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    answers = iter([Answer(status=429, headers={"Retry-After": "0"}), Answer(status=503, headers={"Retry-After": "0"})])
+    campaign, run = looked(tmp_path, server, lambda asked: next(answers, found()), retries=2)
+    assert (run.status, len(run.attempts), len(server.asked)) == ("ok", 1, 3)
+    # The one that was turned away cost nothing; of the one that broke nobody knows.
+    worst = campaign.declaration.sweep.strategies[0].worst
+    assert run.attempts[0].usage == Usage(1) + worst + used()
+
+
+def test_who_is_to_be_asked_again_after_the_deadline_is_not_waited_for(tmp_path: Path, server: ModelServer) -> None:
+    busy = Answer(status=429, headers={"Retry-After": "3600"}, error={"message": "come back"})
+    began = time.monotonic()
+    _, run = looked(tmp_path, server, busy, retries=5)
+    assert time.monotonic() - began < 60
+    assert "asked again in 3600 s, which is later than timeout_s" in (run.reason or "")
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("slow", [Answer(delay=30), Answer({"findings": [], "complete": True}, drips=0.05)])
+def test_a_model_that_takes_too_long_is_not_waited_for_however_it_does(
+    tmp_path: Path, server: ModelServer, slow: Answer
+) -> None:
+    _, run = looked(tmp_path, server, slow, timeout_s=0.5)
+    assert [each.status for each in run.attempts] == ["timeout", "timeout"]
+    assert "timeout: openai-chat:scripted had not answered after" in (run.reason or "")
+    assert all(each.seconds < 10 for each in run.attempts)
+
+
+def test_an_answer_that_never_ends_is_read_no_further_than_any_model_writes(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MOST_BYTES", 1000)
+    _, run = looked(tmp_path, server, Answer("x" * 5000))
+    assert (run.attempts[0].status, len(server.asked)) == ("truncated", 1)
+
+
+# What it reports beside a finding that is well, and why that is refused.
+MADE_UP: dict[str, tuple[dict[str, Any], str]] = {
+    "row": (cites(9, "dbx"), "it cites row 9, and 3 were sent"),
+    "service": (cites(2, "ghost"), "row 2 has the service 'dbx', not 'ghost'"),
+    "another_row": (cites(1, "dbx"), "row 1 has the service 'api', not 'dbx'"),
+    "path": (cites(2, "dbx", path="services/ghost.yaml"), "row 2 has the path 'services/dbx.yaml'"),
+    "line": (cites(2, "dbx", line=999), "has 1 lines, and it cites line 999"),
+    "line_zero": (cites(2, "dbx", line=0), "cites line 0"),
+}
+
+
+def test_what_no_row_and_no_file_supports_is_refused_and_the_rest_is_kept(tmp_path: Path, server: ModelServer) -> None:
+    registry(tmp_path / "registry", SERVICES)
+    server.answering(lambda asked: found(cites(3, "webx", line=1), MADE_UP[asked.model][0]))
+    campaign, runs = waved(tmp_path, [model(tmp_path, server, name, model=f"openai-chat:{name}") for name in MADE_UP])
+    for name, (_, why) in MADE_UP.items():
+        run = runs[name]
+        assert (run.status, run.refused, len(run.attempts)) == ("not_run", 1, 1), name
+        assert re.search(f"unsupported: .*{re.escape(why)}", run.reason or ""), (name, run.reason)
+        assert [row["subject"] for row in rows(campaign, run)] == ["webx"]
+
+
+def test_a_file_that_is_in_no_row_has_to_be_in_the_snapshot(tmp_path: Path, server: ModelServer) -> None:
+    paths = iter(["services/dbx.yaml", "services/ghost.yaml"])
+
+    def script(asked: Asked) -> Answer:
+        return found(cites(2, "dbx", path=next(paths)))
+
+    _, there = looked(tmp_path / "a", server, script, rows="select service from services order by service")
+    _, ghost = looked(tmp_path / "b", server, script, rows="select service from services order by service")
+    assert (there.status, ghost.status) == ("ok", "not_run")
+    assert "there is no file 'services/ghost.yaml' in the snapshot" in (ghost.reason or "")
+
+
+def test_values_are_taken_as_the_row_has_them_so_that_a_spelling_makes_no_other_finding(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    sql = "select path as service, bytes as failure_mode from files where path like '%dbx%'"
+    size = {"cited_row": 1, "service": "services/dbx.yaml"}
+    sizes: list[str] = []
+
+    def script(asked: Asked) -> Answer:
+        sizes.append(str(asked.rows[0]["failure_mode"]))
+        return found({**size, "failure_mode": sizes[-1]})
+
+    campaign, run = looked(tmp_path, server, script, rows=sql)
+    [row] = rows(campaign, run)
+    assert row["identity"] == f'["fp1","services/dbx.yaml",{sizes[0]}]'
+
+
+def test_only_declared_choices_may_be_given_for_a_field(tmp_path: Path, server: ModelServer) -> None:
+    choices = {"failure_mode": ["no_owner", "no_tier"]}
+    _, well = looked(tmp_path / "a", server, found(cites(2, "dbx")), choices=choices)
+    enum = server.asked[0].body["response_format"]["json_schema"]["schema"]
+    assert '"enum": ["no_owner", "no_tier"]' in json.dumps(enum)
+    _, other = looked(tmp_path / "b", server, found({**cites(2, "dbx"), "failure_mode": "ownerless"}), choices=choices)
+    assert (well.status, other.status) == ("ok", "not_run")
+    assert "findings/0/failure_mode: Input should be 'no_owner' or 'no_tier'" in (other.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("caps", "why"),
+    [
+        ({"max_rows_sent": 2}, "more than 2 rows, which is all that may be sent"),
+        ({"max_chars": 50}, "more than 50 characters, which is all that may be sent"),
+    ],
+)
+def test_more_than_may_be_sent_is_not_cut_and_nobody_is_asked(
+    tmp_path: Path, server: ModelServer, caps: dict[str, int], why: str
+) -> None:
+    _, run = looked(tmp_path, server, found(), caps=caps)
+    assert (run.status, len(run.attempts), server.asked) == ("not_run", 1, [])
+    assert re.search(f"{why}.*page", run.reason or "")
+
+
+def test_ten_thousand_findings_are_no_flood(tmp_path: Path, server: ModelServer) -> None:
+    many = found(*(cites(2, "dbx", title=f"the {number}th") for number in range(10_000)))
+    campaign, run = looked(tmp_path, server, many, max_rows=50)
+    assert (run.attempts[0].status, len(run.attempts), len(rows(campaign, run))) == ("truncated", 1, 50)
+
+
+def test_usage_that_is_not_told_counts_as_the_worst(tmp_path: Path, server: ModelServer) -> None:
+    campaign, run = looked(tmp_path, server, Answer({"findings": [], "complete": True}, usage=None))
+    [strategy] = campaign.declaration.sweep.strategies
+    assert run.attempts[0].usage == strategy.worst
+    assert strategy.worst.tokens > 4 * 5000 + 1000
+    assert strategy.worst.cost_usd == pytest.approx((strategy.worst.tokens - 1000) / 1000 + 10)
+
+
+def test_what_one_request_may_use_at_most_is_more_than_its_bytes(tmp_path: Path, server: ModelServer) -> None:
+    wide = "select repeat('\U0001f600', 1200) as service"
+    campaign, _ = looked(tmp_path, server, Answer("{}"), rows=wide, prompt="ü" * 500, reasks=1)
+    [strategy] = campaign.declaration.sweep.strategies
+    sent = max(len(json.dumps(each.body, ensure_ascii=False).encode()) for each in server.asked)
+    assert sent < strategy.worst.tokens - 1000
+
+
+def test_the_key_is_sent_and_written_nowhere(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-not-to-be-written-4711"
+    monkeypatch.setenv("MODEL_KEY", key)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    said = Answer(status=401, error={"message": f"Incorrect API key provided: {key}"})
+    _, run = looked(tmp_path, server, said, api_key_env="MODEL_KEY")
+    assert server.asked[0].key == f"Bearer {key}"
+    assert "Incorrect API key provided: ***" in (run.reason or "")
+    assert "MODEL_KEY" in (run.reason or "")
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+    assert written == []
+
+
+def test_a_key_that_is_not_there_is_named_and_nobody_is_asked(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MODEL_KEY", raising=False)
+    _, run = looked(tmp_path, server, found(), api_key_env="MODEL_KEY")
+    assert (run.status, server.asked) == ("not_run", [])
+    assert "the variable MODEL_KEY, which holds the key of openai-chat:scripted, is not set" in (run.reason or "")
+
+
+def test_an_interruption_ends_a_request_under_way(tmp_path: Path, server: ModelServer) -> None:
+    campaign, _ = looked(tmp_path, server, found())
+    server.answering(Answer(delay=60))
+    strategy = campaign.declaration.sweep.strategies[0]
+    children = Children()
+    answers: list[Found] = []
+    planned = json.loads((campaign.folder(1) / "plan.json").read_text())
+    request = Request(
+        strategy,
+        Look("asks", {}, 0, 7),
+        1,
+        campaign.home.snapshots / planned["snapshot"] / DATABASE,
+        ("service", "failure_mode"),
+        children=children,
+    )
+    asking = threading.Thread(target=lambda: answers.append(search(request)))
+    asking.start()
+    until = time.monotonic() + 30
+    while not server.asked and time.monotonic() < until:
+        time.sleep(0.01)
+    children.__exit__()
+    asking.join(10)
+    assert "interrupted" in str(answers[0].failure)
+
+
+def test_one_price_list_is_read_and_none_is_fetched() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (prices.cost("openai:gpt-5-mini", 1_000_000, 0) or 0) > 0
+        assert prices.cost("openai-chat:gpt-5-mini", 10, 10) == prices.cost("openai:gpt-5-mini", 10, 10)
+        assert prices.cost("openai:no-such-model", 1, 1) is None
+        assert prices.cost("nobody:at-all", 1, 1) is None
