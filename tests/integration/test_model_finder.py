@@ -19,15 +19,17 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.wave import budget_of
 from drysweep_pipeline.finders import Found, Request
 from drysweep_pipeline.finders.llm import search
+from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.llm import client, prices
 from drysweep_pipeline.material.snapshot import DATABASE
+from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look
 from tests.finders import rows, waved
 from tests.model_server import Answer, Asked, ModelServer, Script, found
-from tests.models import cites, honest, model, used
-from tests.sweeps import registry
+from tests.models import cites, honest, model, used, verdict
+from tests.sweeps import begin, registry, run_to_its_end
 
 SERVICES: dict[str, str | None] = {"api": "team", "dbx": None, "webx": None}
 
@@ -384,3 +386,28 @@ def test_one_price_list_is_read_and_none_is_fetched() -> None:
         assert prices.cost("openai-chat:gpt-5-mini", 10, 10) == prices.cost("openai:gpt-5-mini", 10, 10)
         assert prices.cost("openai:no-such-model", 1, 1) is None
         assert prices.cost("nobody:at-all", 1, 1) is None
+
+
+def test_the_example_of_the_page_on_models_finds_and_judges(tmp_path: Path, server: ModelServer) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "finders" / "llm.md").read_text()
+    blocks = re.findall(r"`([^`\s]+\.(?:yaml|sql|md))`[^`\n]*:\n\n```\w+\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert [name for name, _ in blocks] == ["naming.yaml", "descriptions.sql", "vague.md", "services/api.yaml"]
+    (tmp_path / "services").mkdir()
+    (tmp_path / "services" / "mail.yaml").write_text(
+        "owner: ann\ndescription: sends the mail that customers asked for\n"
+    )
+    for name, text in blocks:
+        (tmp_path / name).write_text(text.replace("http://127.0.0.1:8000/v1", server.url))
+
+    def script(asked: Asked) -> Answer:
+        assert "a newcomer could not tell" in asked.system
+        if "Try to refute" in asked.system:
+            return verdict("confirmed")
+        vague = [number for number, row in enumerate(asked.rows, 1) if row["description"] == "does things"]
+        return found(*({"cited_row": n, "service": asked.rows[n - 1]["service"], "problem": "vague"} for n in vague))
+
+    server.answering(script)
+    campaign = run_to_its_end(begin(tmp_path / "naming.yaml", Home(tmp_path / "home")))
+    told = summary(campaign.home.home, "naming", campaign.id)
+    assert (told["outcome"], told["new"], told["confirmed"]) == ("converged", [1, 0, 0], 1)
+    assert told["states"] == {"api.yaml/vague": "open"}
