@@ -4,6 +4,7 @@ Pydantic, because this is the edge; every model is frozen and refuses keys it do
 line numbers and nearest keys live in ``declaration.reading``.
 """
 
+import json
 import re
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -24,7 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline import addresses
 from drysweep_pipeline.fingerprint import identity, token
-from drysweep_pipeline.programs import placeholders
+from drysweep_pipeline.programs import filled, placeholders
 from drysweep_pipeline.values import ONE_CALL, SWEEP_NAME, Rule, Severity, Usage, Verdict
 
 Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
@@ -392,11 +393,17 @@ class LlmStrategy(OutsideStrategy, Model, Terms):
                 _is_filled_in(name, info.data.get("angles", ()), at=("file",))
         return prompt
 
+    def asks(self, angle: dict[str, Any]) -> str:
+        """Return the prompt at an angle."""
+        words = {name: value if isinstance(value, str) else json.dumps(value) for name, value in angle.items()}
+        return filled([self.prompt.text], {f"angle.{name}": word for name, word in words.items()})[0]
+
     @property
     def worst(self) -> Usage:
         """What one request uses at most: all that may be sent, and all that may be answered."""
-        angles = (str(value) for angle in self.angles for value in angle.values())
-        sent = most_tokens(self.send, self.prompt.text, *angles)
+        # A list of choices is told twice, where no provider enforces it.
+        allowed = "".join(each for choices in self.choices.values() for each in choices) * 2
+        sent = max(most_tokens(self.send, self.asks(angle), allowed) for angle in self.angles or ({},))
         return Usage(1, sent + self.max_output_tokens, self.cost(sent, self.max_output_tokens) or 0.0)
 
 

@@ -17,14 +17,13 @@ from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.declaration.model import LlmStrategy
 from drysweep_pipeline.errors import FinderError, RowsRefused
 from drysweep_pipeline.finders.jsonl import truncated
-from drysweep_pipeline.finders.printed import angle_words
 from drysweep_pipeline.finders.request import Found, Request
 from drysweep_pipeline.finders.sent import Sent, sent
 from drysweep_pipeline.llm import conversation
 from drysweep_pipeline.llm.conversation import Answer, Question
 from drysweep_pipeline.llm.material import MARKED, marked
 from drysweep_pipeline.llm.shape import Shape, read, schema
-from drysweep_pipeline.programs import filled
+from drysweep_pipeline.values import ONE_CALL
 
 CITED = "cited_row"
 """Where a finding names the row that shows it."""
@@ -57,27 +56,23 @@ def search(request: Request) -> Found:
         raise RowsRefused(f"the fingerprint has a field {CITED}, which is what a row is cited by")
     began = time.monotonic()
     offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
-    rows = sent(strategy.send, request.database, offered, strategy.timeout_s)
+    try:
+        rows = sent(strategy.send, request.database, offered, strategy.timeout_s)
+    except FinderError as error:
+        # Nobody was asked, so that nothing was used but the call itself.
+        return Found(usage=ONE_CALL, failure=error)
     if not rows.rows:
         # There is nothing to look at, and a model would be paid for saying so.
-        return Found(rows=())
-    left = strategy.timeout_s - (time.monotonic() - began)
-    answer = conversation.ask(
-        strategy,
-        strategy,
-        _question(request, strategy, rows),
-        strategy.worst,
-        request.meter,
-        request.children,
-        max(left, 0.0),
-    )
+        return Found(rows=(), usage=ONE_CALL)
+    left = max(0.0, strategy.timeout_s - (time.monotonic() - began))
+    question = _question(request, strategy, rows)
+    answer = conversation.ask(strategy, strategy, question, strategy.worst, request.meter, request.children, left)
     return _found(request, strategy, rows, answer)
 
 
 def _question(request: Request, strategy: LlmStrategy, rows: Sent) -> Question[Any]:
-    [prompt] = filled([strategy.prompt.text], angle_words(request.look.angle))
     shape = findings_of(request.fields, tuple(strategy.choices.items()))
-    instructions = ASKED.format(prompt=prompt.strip(), marked=MARKED)
+    instructions = ASKED.format(prompt=strategy.asks(request.look.angle).strip(), marked=MARKED)
     return Question(instructions, lambda: marked(rows.lines), "findings", schema(shape), lambda said: read(shape, said))
 
 

@@ -5,6 +5,7 @@ because each request is a call; what an answer means is its reader's business.
 """
 
 import asyncio
+import json
 import random
 import threading
 from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 20.0
 _TOLD_CHARACTERS = 500
 _FENCE = "```"
+# What a provider's protocol and an answer that was not accepted add to a request.
+_ADDED_TOKENS = 2_000
 
 
 class Misshapen(ValueError):
@@ -72,6 +75,7 @@ def ask(
     conversation = _Conversation(model, terms, question, worst, meter, seconds)
     said, failure = None, None
     try:
+        _check_size(question, terms, worst)
         # Before the clock begins: loading the library is no slowness of the model.
         ready = models.ready(model)
         with children.holding(conversation):
@@ -80,6 +84,15 @@ def ask(
         failure = failures.failure_of(error, model, _key(model))
     used = conversation.used
     return Answer(said, used if used.calls else ONE_CALL, failure)
+
+
+def _check_size(question: Question[Any], terms: Terms, worst: Usage) -> None:
+    """Raise ``FinderError`` where a request would be larger than what is set aside for it."""
+    texts = question.instructions, question.data(), *2 * [json.dumps(question.shape)]
+    most = sum(len(text.encode()) for text in texts) + _ADDED_TOKENS + terms.max_output_tokens
+    if most > worst.tokens:
+        what = f"too_long: what is asked takes up to {most} tokens, and {worst.tokens} are set aside for it"
+        raise final(what, help="use fewer fields and choices, or raise max_chars")
 
 
 class _Conversation(Generic[T]):

@@ -1,13 +1,13 @@
 """What models cost, from the price list that comes with pydantic-ai; nothing is fetched."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 # One provider by several names, for its several protocols.
 _SOLD_BY = {"openai-chat": "openai", "openai-responses": "openai", "google-cloud": "google"}
 
 
-@cache
+@lru_cache(maxsize=256)
 def cost(model: str, input_tokens: int, output_tokens: int) -> float | None:
     """Return what so many tokens of one request cost, in US dollars; None where the list does not know the model."""
     priced = _list()

@@ -48,7 +48,7 @@ def looked(folder: Path, server: ModelServer, script: Script | Answer, **more: A
     return campaign, runs["asks"]
 
 
-@pytest.mark.parametrize("protocol", ["openai-chat", "openai", "ollama", "vllm"])
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai", "ollama", "moonshotai"])
 def test_what_a_model_reports_is_taken_in_whatever_protocol_it_speaks(
     tmp_path: Path, server: ModelServer, protocol: str
 ) -> None:
@@ -177,7 +177,7 @@ def test_an_empty_list_that_the_model_calls_complete_is_a_result(tmp_path: Path,
 
 def test_without_a_row_to_look_at_nobody_is_asked(tmp_path: Path, server: ModelServer) -> None:
     _, run = looked(tmp_path, server, found(), rows="select service from services where false")
-    assert (run.status, server.asked) == ("ok", [])
+    assert (run.status, server.asked, run.attempts[0].usage) == ("ok", [], Usage(1))
 
 
 def test_an_answer_of_the_wrong_shape_is_asked_for_again_without_a_word_of_it(
@@ -306,6 +306,7 @@ def test_more_than_may_be_sent_is_not_cut_and_nobody_is_asked(
     _, run = looked(tmp_path, server, found(), caps=caps)
     assert (run.status, len(run.attempts), server.asked) == ("not_run", 1, [])
     assert re.search(f"{why}.*page", run.reason or "")
+    assert run.attempts[0].usage == Usage(1)
 
 
 def test_ten_thousand_findings_are_no_flood(tmp_path: Path, server: ModelServer) -> None:
@@ -322,12 +323,28 @@ def test_usage_that_is_not_told_counts_as_the_worst(tmp_path: Path, server: Mode
     assert strategy.worst.cost_usd == pytest.approx((strategy.worst.tokens - 1000) / 1000 + 10)
 
 
-def test_what_one_request_may_use_at_most_is_more_than_its_bytes(tmp_path: Path, server: ModelServer) -> None:
+@pytest.mark.parametrize("model_name", ["openai-chat:scripted", "moonshotai:told_in_words"])
+def test_what_one_request_may_use_at_most_is_more_than_its_bytes(
+    tmp_path: Path, server: ModelServer, model_name: str
+) -> None:
     wide = "select repeat('\U0001f600', 1200) as service"
-    campaign, _ = looked(tmp_path, server, Answer("{}"), rows=wide, prompt="ü" * 500, reasks=1)
+    said = "ü{angle.word}" * 500
+    campaign, _ = looked(
+        tmp_path, server, Answer("{}"), rows=wide, prompt=said, angles=[{"word": "ä" * 40}], model=model_name, reasks=1
+    )
     [strategy] = campaign.declaration.sweep.strategies
-    sent = max(len(json.dumps(each.body, ensure_ascii=False).encode()) for each in server.asked)
-    assert sent < strategy.worst.tokens - 1000
+    sent = [len(json.dumps(each.body, ensure_ascii=False).encode()) for each in server.asked]
+    assert len(sent) == 2
+    assert max(sent) < strategy.worst.tokens - 1000
+
+
+def test_what_is_larger_than_was_set_aside_for_it_is_not_sent(tmp_path: Path, server: ModelServer) -> None:
+    registry(tmp_path / "registry", SERVICES)
+    server.answering(found())
+    fields = [f"field_{number}" for number in range(200)]
+    _, runs = waved(tmp_path, [model(tmp_path, server)], fingerprint={"fields": fields})
+    assert (runs["asks"].status, server.asked) == ("not_run", [])
+    assert "too_long: what is asked takes up to" in (runs["asks"].reason or "")
 
 
 def test_the_key_is_sent_and_written_nowhere(
