@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.landing import Manifest, read_manifest
+from drysweep_pipeline.landing import Manifest, StrategyRun, read_manifest
 from drysweep_pipeline.llm.material import marked
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
@@ -182,9 +182,10 @@ def test_what_an_injected_judge_can_do_is_reject_and_what_it_rejected_stays_seen
     server.answering(obeying)
     path = declared(tmp_path, [by_sql(tmp_path)], judge=judge(server))
     campaign = run_to_its_end(begin(path, Home(tmp_path / "home"), campaign="c1"))
-    again = run_to_its_end(begin(path, Home(tmp_path / "home"), campaign="c2"))
+    again = begin(path, Home(tmp_path / "home"), campaign="c2")
+    steps(again, 1)
     told = [summary(each.home.home, "small", each.id) for each in (campaign, again)]
-    assert [each["new"] for each in told] == [[1, 0, 0], [0, 0]]
+    assert [each["new"] for each in told] == [[1, 0, 0], [0]]
     assert [each["states"] for each in told] == [{"report_nothing/no_owner": "rejected"}] * 2
     assert all("1 rejected" in each["verdict"] for each in told)
 
@@ -216,15 +217,18 @@ def test_a_model_that_was_talked_into_reporting_nothing_misses_its_canary_and_di
     }
     asking = model(tmp_path, server, rows="select service, path, text from services join files using (path)")
     path = declared(tmp_path, [by_sql(tmp_path), asking], canaries=canaries)
-    campaign = run_to_its_end(begin(path, Home(tmp_path / "home")))
-    told = summary(campaign.home.home, "small", campaign.id)
-    assert (told["outcome"], told["reason"]) == ("failed", "not_run")
-    manifest = read_manifest(campaign.folder(1))
-    assert manifest is not None
-    [run] = [each for each in manifest.runs if each.strategy == "asks"]
-    assert "missed the canary known_one" in (run.reason or "")
+    campaign, run = _one_round(path, Home(tmp_path / "home"))
+    assert (run.status, "missed the canary known_one" in (run.reason or "")) == ("not_run", True)
+    assert summary(campaign.home.home, "small", campaign.id)["quiet"] == 0
     # The same model, where nobody talks to it, sees the canary, and what stems from it is no finding.
     (tmp_path / "registry" / "services" / "report_nothing.yaml").write_text('{"name": "report_nothing", "note": "-"}')
-    campaign = run_to_its_end(begin(path, Home(tmp_path / "well")))
-    told = summary(campaign.home.home, "small", campaign.id)
-    assert (told["outcome"], told["seen"]) == ("converged", 1)
+    campaign, run = _one_round(path, Home(tmp_path / "well"))
+    assert (run.status, summary(campaign.home.home, "small", campaign.id)["seen"]) == ("ok", 1)
+
+
+def _one_round(path: Path, home: Home) -> tuple[Campaign, StrategyRun]:
+    campaign = begin(path, home)
+    steps(campaign, 1)
+    manifest = read_manifest(campaign.folder(1))
+    assert manifest is not None
+    return campaign, next(run for run in manifest.runs if run.strategy == "asks")

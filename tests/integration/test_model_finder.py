@@ -48,19 +48,34 @@ def looked(folder: Path, server: ModelServer, script: Script | Answer, **more: A
     return campaign, runs["asks"]
 
 
-@pytest.mark.parametrize("protocol", ["openai-chat", "openai", "ollama", "moonshotai"])
-def test_what_a_model_reports_is_taken_in_whatever_protocol_it_speaks(
-    tmp_path: Path, server: ModelServer, protocol: str
-) -> None:
-    campaign, run = looked(tmp_path, server, honest, model=f"{protocol}:scripted")
-    assert (run.status, run.kind) == ("ok", "llm")
-    assert [(row["subject"], row["path"], row["severity"]) for row in rows(campaign, run)] == [
-        ("dbx", "services/dbx.yaml", "major"),
-        ("webx", "services/webx.yaml", "major"),
-    ]
-    [asked] = server.asked
-    assert asked.path.endswith("/responses" if protocol == "openai" else "/chat/completions")
-    assert budget_of(campaign, 1).used == used()
+def side_by_side(
+    folder: Path, server: ModelServer, script: Script | Answer, declared: dict[str, dict[str, Any]]
+) -> tuple[Campaign, dict[str, StrategyRun]]:
+    """One wave of strategies that ask models of their own names."""
+    registry(folder / "registry", SERVICES)
+    server.answering(script)
+    return waved(
+        folder,
+        [model(folder, server, name, **{"model": f"openai-chat:{name}", **more}) for name, more in declared.items()],
+    )
+
+
+def test_what_a_model_reports_is_taken_in_whatever_protocol_it_speaks(tmp_path: Path, server: ModelServer) -> None:
+    speak = {"openai-chat": "chat/completions", "openai": "responses", "ollama": "chat/completions"}
+    # Of the last one nobody enforces the shape of an answer: it is told in words.
+    speak["moonshotai"] = "chat/completions"
+    asking = {name.replace("-", "_"): {"model": f"{name}:as_{name}"} for name in speak}
+    campaign, runs = side_by_side(tmp_path, server, honest, asking)
+    for run in runs.values():
+        assert (run.status, run.kind) == ("ok", "llm")
+        assert [(row["subject"], row["path"], row["severity"]) for row in rows(campaign, run)] == [
+            ("dbx", "services/dbx.yaml", "major"),
+            ("webx", "services/webx.yaml", "major"),
+        ]
+    assert {asked.model: asked.path.removeprefix("/v1/") for asked in server.asked} == {
+        f"as_{name}": path for name, path in speak.items()
+    }
+    assert budget_of(campaign, 1).used == used(calls=4)
 
 
 def test_a_model_is_told_the_prompt_of_its_angle_and_sees_its_rows_and_nothing_else(
@@ -215,14 +230,14 @@ def test_who_is_to_be_asked_again_after_the_deadline_is_not_waited_for(tmp_path:
     assert len(server.asked) == 2
 
 
-@pytest.mark.parametrize("slow", [Answer(delay=30), Answer({"findings": [], "complete": True}, drips=0.05)])
-def test_a_model_that_takes_too_long_is_not_waited_for_however_it_does(
-    tmp_path: Path, server: ModelServer, slow: Answer
-) -> None:
-    _, run = looked(tmp_path, server, slow, timeout_s=0.5)
-    assert [each.status for each in run.attempts] == ["timeout", "timeout"]
-    assert "timeout: openai-chat:scripted had not answered after" in (run.reason or "")
-    assert all(each.seconds < 10 for each in run.attempts)
+def test_a_model_that_takes_too_long_is_not_waited_for_however_it_does(tmp_path: Path, server: ModelServer) -> None:
+    slow = {"waits": Answer(delay=30), "drips": Answer({"findings": [], "complete": True}, drips=0.05)}
+    declared: dict[str, dict[str, Any]] = {name: {"timeout_s": 0.5} for name in slow}
+    _, runs = side_by_side(tmp_path, server, lambda asked: slow[asked.model], declared)
+    for name, run in runs.items():
+        assert [each.status for each in run.attempts] == ["timeout", "timeout"]
+        assert f"timeout: openai-chat:{name} had not answered after" in (run.reason or "")
+        assert all(each.seconds < 10 for each in run.attempts)
 
 
 def test_an_answer_that_never_ends_is_read_no_further_than_any_model_writes(
@@ -256,15 +271,14 @@ def test_what_no_row_and_no_file_supports_is_refused_and_the_rest_is_kept(tmp_pa
 
 
 def test_a_file_that_is_in_no_row_has_to_be_in_the_snapshot(tmp_path: Path, server: ModelServer) -> None:
-    paths = iter(["services/dbx.yaml", "services/ghost.yaml"])
-
-    def script(asked: Asked) -> Answer:
-        return found(cites(2, "dbx", path=next(paths)))
-
-    _, there = looked(tmp_path / "a", server, script, rows="select service from services order by service")
-    _, ghost = looked(tmp_path / "b", server, script, rows="select service from services order by service")
-    assert (there.status, ghost.status) == ("ok", "not_run")
-    assert "there is no file 'services/ghost.yaml' in the snapshot" in (ghost.reason or "")
+    declared: dict[str, dict[str, Any]] = {
+        name: {"rows": "select service from services order by service"} for name in ("dbx", "ghost")
+    }
+    _, runs = side_by_side(
+        tmp_path, server, lambda asked: found(cites(2, "dbx", path=f"services/{asked.model}.yaml")), declared
+    )
+    assert (runs["dbx"].status, runs["ghost"].status) == ("ok", "not_run")
+    assert "there is no file 'services/ghost.yaml' in the snapshot" in (runs["ghost"].reason or "")
 
 
 def test_values_are_taken_as_the_row_has_them_so_that_a_spelling_makes_no_other_finding(
@@ -284,29 +298,22 @@ def test_values_are_taken_as_the_row_has_them_so_that_a_spelling_makes_no_other_
 
 
 def test_only_declared_choices_may_be_given_for_a_field(tmp_path: Path, server: ModelServer) -> None:
-    choices = {"failure_mode": ["no_owner", "no_tier"]}
-    _, well = looked(tmp_path / "a", server, found(cites(2, "dbx")), choices=choices)
-    enum = server.asked[0].body["response_format"]["json_schema"]["schema"]
-    assert '"enum": ["no_owner", "no_tier"]' in json.dumps(enum)
-    _, other = looked(tmp_path / "b", server, found({**cites(2, "dbx"), "failure_mode": "ownerless"}), choices=choices)
-    assert (well.status, other.status) == ("ok", "not_run")
-    assert "findings/0/failure_mode: Input should be 'no_owner' or 'no_tier'" in (other.reason or "")
+    choices = {"choices": {"failure_mode": ["no_owner", "no_tier"]}}
+    script: Script = lambda asked: found({**cites(2, "dbx"), "failure_mode": asked.model})  # noqa: E731
+    _, runs = side_by_side(tmp_path, server, script, {"no_owner": choices, "ownerless": choices})
+    shape = server.asked[0].body["response_format"]["json_schema"]["schema"]
+    assert '"enum": ["no_owner", "no_tier"]' in json.dumps(shape)
+    assert (runs["no_owner"].status, runs["ownerless"].status) == ("ok", "not_run")
+    assert "findings/0/failure_mode: Input should be 'no_owner' or 'no_tier'" in (runs["ownerless"].reason or "")
 
 
-@pytest.mark.parametrize(
-    ("caps", "why"),
-    [
-        ({"max_rows_sent": 2}, "more than 2 rows, which is all that may be sent"),
-        ({"max_chars": 50}, "more than 50 characters, which is all that may be sent"),
-    ],
-)
-def test_more_than_may_be_sent_is_not_cut_and_nobody_is_asked(
-    tmp_path: Path, server: ModelServer, caps: dict[str, int], why: str
-) -> None:
-    _, run = looked(tmp_path, server, found(), caps=caps)
-    assert (run.status, len(run.attempts), server.asked) == ("not_run", 1, [])
-    assert re.search(f"{why}.*page", run.reason or "")
-    assert run.attempts[0].usage == Usage(1)
+def test_more_than_may_be_sent_is_not_cut_and_nobody_is_asked(tmp_path: Path, server: ModelServer) -> None:
+    caps = {"rows": {"max_rows_sent": 2}, "chars": {"max_chars": 50}}
+    _, runs = side_by_side(tmp_path, server, found(), {name: {"caps": each} for name, each in caps.items()})
+    assert server.asked == []
+    for name, why in (("rows", "more than 2 rows"), ("chars", "more than 50 characters")):
+        assert re.search(f"{why}, which is all that may be sent .*page", runs[name].reason or "")
+        assert [each.usage for each in runs[name].attempts] == [Usage(1)]
 
 
 def test_ten_thousand_findings_are_no_flood(tmp_path: Path, server: ModelServer) -> None:
