@@ -37,8 +37,6 @@ NOT_REPORTED = frozenset({"fingerprint", "verdict", "state", "strategy", "round"
 _CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 MOST_MEMBERS = 99
 MOST_RETRIES = 10
-MOST_OF_A_FINDING = 60_000
-"""How many characters a model that judges is told of a finding, what is quoted beside it included."""
 # The instructions around a prompt, the shape of the answer twice over, and what parts messages.
 _PROTOCOL_TOKENS = 12_000
 # What a child is told by these names is told by drysweep, and where its files lie is none of a child's business.
@@ -508,7 +506,7 @@ class LlmJudge(PanelJudge, Terms):
 
     What is declared of ``base_url``, ``api_key_env`` and ``price`` is meant of the models that are given by name only.
     ``send`` is a SELECT over the snapshot that has the finding's fields bound; without it, the lines around the one
-    that the finding names are quoted.
+    that the finding names are quoted. ``max_chars``: how much is shown of the finding and of those lines.
     """
 
     kind: Literal["llm"]
@@ -518,6 +516,7 @@ class LlmJudge(PanelJudge, Terms):
     price: Price | None = None
     prompt: Prompt | None = None
     send: Send | None = None
+    max_chars: StrictInt = Field(default=20_000, ge=1_000)
     max_output_tokens: StrictInt = Field(default=1024, ge=16)
     timeout_s: float = Field(default=120.0, gt=0)
 
@@ -537,7 +536,7 @@ class LlmJudge(PanelJudge, Terms):
     def worst(self) -> Usage:
         """What one request uses at most, of the model that costs most."""
         prompt = self.prompt.text if self.prompt else ""
-        sent = most_tokens(self.send, prompt) + 4 * MOST_OF_A_FINDING
+        sent = most_tokens(self.send, prompt) + 4 * self.max_chars
         costs = [model.cost(sent, self.max_output_tokens) or 0.0 for model in self.each]
         return Usage(1, sent + self.max_output_tokens, max(costs))
 

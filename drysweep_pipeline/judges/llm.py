@@ -16,7 +16,7 @@ from pydantic import Field
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.candidates import STANDARD
 from drysweep_pipeline.child import Children
-from drysweep_pipeline.declaration.model import MOST_OF_A_FINDING, LlmJudge
+from drysweep_pipeline.declaration.model import LlmJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders.sent import as_json, sent
 from drysweep_pipeline.judges import answer
@@ -94,17 +94,14 @@ def _asking(judge: LlmJudge, lines: list[str]) -> Asking[Verdicts]:
 def _shown(judge: LlmJudge, question: Question, call: Call) -> list[str]:
     """Return what a model is shown of a finding, a line of JSON each. Raises ``FinderError``."""
     claim = _claim(question, call.finding)
-    lines = [as_json({"claim": claim})]
+    told = as_json({"claim": claim})
+    if len(told) > judge.max_chars:
+        what = f"the finding has {len(told)} characters, more than the {judge.max_chars} that a model is shown"
+        raise FinderError(what, help="raise max_chars")
     if judge.send is not None:
         offered = {**claim, "member": call.member, "seed": call.seed}
-        lines += sent(judge.send, question.database, offered, judge.timeout_s).lines
-        own = len(lines[0])
-    else:
-        lines += _quoted(judge, question, call.finding)
-        own = sum(len(line) for line in lines)
-    if own > MOST_OF_A_FINDING:
-        raise FinderError(f"the finding has {own} characters, more than the {MOST_OF_A_FINDING} that a model is shown")
-    return lines
+        return [told, *sent(judge.send, question.database, offered, judge.timeout_s).lines]
+    return [told, *_quoted(judge, question, call.finding, judge.max_chars - len(told))]
 
 
 def _claim(question: Question, finding: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,15 +114,27 @@ def _claim(question: Question, finding: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**claim, "attributes": attributes or None}.items() if value is not None}
 
 
-def _quoted(judge: LlmJudge, question: Question, finding: Mapping[str, Any]) -> list[str]:
-    """Return the lines around the one that a finding names, as far as the snapshot has them."""
+def _quoted(judge: LlmJudge, question: Question, finding: Mapping[str, Any], characters: int) -> list[str]:
+    """Return the lines around the one that a finding names, as far as the snapshot has them and they fit."""
     path, line = finding["path"], finding["line"] or 1
     if question.database is None or path is None:
         return []
     bound = {"path": path, "first": line - _LINES_AROUND, "last": line + _LINES_AROUND}
     with sandbox.locked(question.database) as connection:
         found = sandbox.run(connection, _QUOTED, bound, seconds=judge.timeout_s, max_rows=2 * _LINES_AROUND + 1)
-    return [as_json({**row, "text": _short(row["text"])}) for row in found.to_pylist()]
+    lines = {row["line"]: as_json({**row, "text": _short(row["text"])}) for row in found.to_pylist()}
+    return [lines[number] for number in _nearest(lines, line, characters)]
+
+
+def _nearest(lines: Mapping[int, str], line: int, characters: int) -> list[int]:
+    """Return the lines that fit, the nearest to ``line`` first to be taken, in their order."""
+    taken = []
+    for number in sorted(lines, key=lambda each: (abs(each - line), each)):
+        characters -= len(lines[number]) + 1
+        if characters < 0:
+            break
+        taken.append(number)
+    return sorted(taken)
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,7 @@
 """A language model as a judge, alone and in a panel, and whole campaigns that models find and judge in."""
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,24 @@ def test_a_model_that_judges_sees_the_claim_and_what_is_quoted_and_nobody_else(
     assert {"tools", "tool_choice", "functions"}.isdisjoint(asked.body)
 
 
+def test_of_a_long_file_the_lines_around_the_one_named_are_quoted_as_far_as_they_fit(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    registry(tmp_path / "registry", {"api": None})
+    long = "\n".join(f"key{number}: {'y' * number}" for number in range(1, 101))
+    (tmp_path / "registry" / "services" / "api.yaml").write_text(long)
+    at_line = NO_OWNER.replace("s.path", "s.path, 50 as line")
+    for most, first, last in ((20_000, 30, 70), (1_500, 45, 55)):
+        server.answering(verdict())
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        shutil.copytree(tmp_path / "registry", folder / "registry")
+        path = declare(folder, {"labels": at_line}, judge=judge(server, max_chars=most))
+        steps(begin(path, Home(folder / "home")), 1)
+        lines = [row["line"] for row in server.asked[0].rows[1:]]
+        assert (lines[0], lines[-1]) == (first, last)
+
+
 def test_what_is_quoted_may_be_declared(tmp_path: Path, server: ModelServer) -> None:
     (tmp_path / "quote.sql").write_text("select pointer, value from settings where file = $path order by pointer")
     (tmp_path / "criteria.md").write_text("A service needs an owner.")
@@ -155,14 +174,14 @@ def test_a_model_may_have_an_address_a_key_and_a_price_of_its_own(
 
 
 def test_a_finding_that_is_too_long_to_be_shown_whole_is_undecided(tmp_path: Path, server: ModelServer) -> None:
-    long = NO_OWNER.replace("s.path", "s.path, repeat('x', 61000) as evidence")
+    long = NO_OWNER.replace("s.path", "s.path, repeat('x', 21000) as evidence")
     server.answering(verdict("rejected"))
     registry(tmp_path / "registry", {"api": None})
     campaign = begin(declare(tmp_path, {"labels": long}, judge=judge(server)), Home(tmp_path / "home"))
     steps(campaign, 1)
     [row] = pq.read_table(campaign.folder(1) / "verdicts.parquet").to_pylist()
     assert (row["verdict"], server.asked) == ("undecided", [])
-    assert "more than the 60000 that a model is shown" in row["reason"]
+    assert "more than the 20000 that a model is shown (raise max_chars)" in row["reason"]
 
 
 def test_what_a_model_said_is_on_disk_while_others_are_still_asked(tmp_path: Path, server: ModelServer) -> None:
