@@ -19,7 +19,7 @@ import pytest
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.declaration.model import SqlStrategy
-from drysweep_pipeline.engine.campaign import load
+from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Overrides, load
 from drysweep_pipeline.engine.quality import merged
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.errors import MaterialError
@@ -45,11 +45,11 @@ class Swept:
 
     home: Home
 
-    def run(self, index: Path, name: str) -> dict[str, Any]:
+    def run(self, index: Path, name: str, overrides: Overrides = NO_OVERRIDES) -> dict[str, Any]:
         """Sweep an index to the outcome and return the summary."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("DEPRECATED_API_DATA", str(index))
-            start(self.home, DECLARED, as_of=AS_OF, driver="cli", campaign=name)
+            start(self.home, DECLARED, as_of=AS_OF, driver="cli", campaign=name, overrides=overrides)
             # As it was recorded, which is what a round of the command line takes up.
             campaign = run_to_its_end(load(self.home, NAME, name))
         told = summary(self.home, NAME, name)
@@ -157,23 +157,28 @@ def test_lines_that_move_are_the_same_references(made_up: tuple[Swept, dict[str,
     assert sum(second["new"]) == 0
 
 
-def test_no_strategy_tells_another_thing_where_the_later_history_is_missing(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The snapshot of the made-up index, with the history that came after the day."""
+    return database(index(tmp_path_factory.mktemp("whole") / "index"))
+
+
+def test_no_strategy_tells_another_thing_where_the_later_history_is_missing(whole: Path, tmp_path: Path) -> None:
     earlier = tuple(commit for commit in COMMITS if commit["committed_at"] < "2026-01-10")
     assert len(earlier) == 2
-    with_later, without = queried(index(tmp_path / "with")), queried(index(tmp_path / "without", commits=earlier))
-    assert with_later == without
-    assert with_later["commit_message"] == {("README.md", 3), ("notes.txt", 1)}
+    found = queried(whole)
+    assert found == queried(database(index(tmp_path / "index", commits=earlier)))
+    assert found["commit_message"] == {("README.md", 3), ("notes.txt", 1)}
 
 
-def test_without_the_cut_the_history_would_tell_where_to_look(tmp_path: Path) -> None:
+def test_without_the_cut_the_history_would_tell_where_to_look(whole: Path) -> None:
     cut = "cast(commits.committed_at as timestamptz) <= asked.base_date"
     assert cut in (SWEEP / "strategies" / "commit_message.sql").read_text()
-    found = queried(index(tmp_path / "index"), {cut: "true"})
-    assert ("config.ini", 1) in found["commit_message"]
+    assert ("config.ini", 1) in queried(whole, {cut: "true"})["commit_message"]
 
 
-def test_what_became_of_the_references_is_no_part_of_the_material(tmp_path: Path) -> None:
-    with connected(index(tmp_path / "index")) as connection:
+def test_what_became_of_the_references_is_no_part_of_the_material(whole: Path) -> None:
+    with duckdb.connect(whole, read_only=True) as connection:
         files = {path for (path,) in connection.execute("select path from files").fetchall()}
         tables = {name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
     assert files == {"meta.json", "line_tokens.jsonl.gz", "commits.jsonl.gz", "imports.csv", "tests.csv"}
@@ -184,10 +189,10 @@ def test_an_index_without_a_part_is_no_silence(tmp_path: Path) -> None:
     folder = index(tmp_path / "index")
     (folder / "tests.csv").unlink()
     swept = Swept(Home(tmp_path / "home"))
-    told = swept.run(folder, "torn")
-    assert (told["outcome"], told["reason"], told["not_searched"]) == ("failed", "not_run", 1)
-    failed = "select distinct strategy from strategy_runs where status <> 'ok'"
-    assert swept.ask(failed) == [("test_name",)]
+    told = swept.run(folder, "torn", Overrides(rounds=1))
+    assert (told["outcome"], told["quiet"], told["not_searched"]) == ("budget_exceeded", 0, 1)
+    assert swept.ask("select distinct strategy from strategy_runs where status <> 'ok'") == [("test_name",)]
+    assert swept.ask("select complete from rounds") == [(False,)]
 
 
 def test_without_the_variable_the_run_is_refused_and_the_declaration_is_not(
@@ -219,7 +224,7 @@ def test_an_index_of_any_checkout_is_made_by_the_script(tmp_path: Path) -> None:
     command = [sys.executable, str(SWEEP / "index_of.py"), str(checkout), "oldlib", str(tmp_path / "index")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == "image.bin is not text\n"
-    assert queried(tmp_path / "index") == {
+    assert queried(database(tmp_path / "index")) == {
         # What Python cannot parse has no imports, and its identifiers are found as any.
         "symbol_name": {("src/app.py", 3), ("src/half.py", 1)},
         "import_pattern": {("src/app.py", 1), ("src/app_test.py", 1)},
@@ -228,25 +233,23 @@ def test_an_index_of_any_checkout_is_made_by_the_script(tmp_path: Path) -> None:
     }
 
 
-def connected(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the snapshot of an index."""
+def database(folder: Path) -> Path:
+    """Freeze an index and return the snapshot's database."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEPRECATED_API_DATA", str(folder))
-        snapshot = freeze(DECLARED.sweep.material, SWEEP, AS_OF, folder.parent / f"{folder.name}.snapshots")
-    return duckdb.connect(snapshot.database, read_only=True)
+        return freeze(DECLARED.sweep.material, SWEEP, AS_OF, folder.parent / "snapshots").database
 
 
-def queried(folder: Path, replaced: Mapping[str, str] = {}) -> dict[str, set[Line]]:
+def queried(snapshot: Path, replaced: Mapping[str, str] = {}) -> dict[str, set[Line]]:
     """Return the lines that each strategy reports from all its angles, with some of its SQL replaced."""
-    found: dict[str, set[Line]] = {}
-    with connected(folder) as connection:
+    found: dict[str, set[Line]] = {strategy.name: set() for strategy in STRATEGIES}
+    with duckdb.connect(snapshot, read_only=True) as connection:
         for strategy in STRATEGIES:
             text = strategy.query.text
             for old, new in replaced.items():
                 text = text.replace(old, new)
-            columns = "select path, line from (" + text + ")"
-            rows = [row for angle in strategy.angles for row in connection.execute(columns, angle).fetchall()]
-            found[strategy.name] = {(path, line) for path, line in rows}
+            for angle in strategy.angles:
+                found[strategy.name] |= set(connection.execute(f"select path, line from ({text})", angle).fetchall())
     return found
 
 
