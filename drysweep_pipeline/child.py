@@ -16,11 +16,12 @@ import threading
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
+from drysweep_pipeline.confinement import SCRATCH_PREFIX, Confinement, ruleset
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 
@@ -46,12 +47,16 @@ class Program:
     environment: Mapping[str, str]
     max_bytes: int = 256 << 20
     max_line_bytes: int = 4 << 20
+    confinement: Confinement | None = None
+    """What it may reach; None leaves it all that its user may."""
+    memory_mb: int | None = None
+    """The most memory of each of its processes; None sets no cap."""
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty private folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="drysweep.", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
@@ -267,9 +272,12 @@ class Children:
     """Children that work side by side; leaving the block kills those that still run, and no more can be started.
 
     Calls to other machines are held here as well, and end with them.
+
+    ``kept_out`` are the places that none of them may reach, whatever it is declared to read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept_out: Iterable[Path] = ()) -> None:
+        self._kept_out = tuple(kept_out)
         self._lock = threading.Lock()
         self._live: set[Underway] = set()
         self._over = False
@@ -289,7 +297,7 @@ class Children:
         """Yield a child that has ended afterwards. Raises ``FinderError`` where it cannot be started."""
         with self._lock:
             self._check_open()
-            child = Child(program)
+            child = Child(self._kept_in(program))
             self._live.add(child)
         try:
             with child:
@@ -314,6 +322,13 @@ class Children:
         if self._over:
             raise FinderError("interrupted before it was started")
 
+    def _kept_in(self, program: Program) -> Program:
+        confinement = program.confinement
+        if confinement is None:
+            return program
+        kept_out = (*confinement.kept_out, *self._kept_out)
+        return replace(program, confinement=replace(confinement, kept_out=kept_out))
+
 
 def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[int] = (0,)) -> Iterator[bytes]:
     """Give a child its input and yield the lines of its stdout until it has ended.
@@ -328,21 +343,27 @@ def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[i
 
 
 def _started(program: Program) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid()), *program.argv]
     pipe = subprocess.PIPE
-    try:
-        return subprocess.Popen(  # noqa: S603 - a declared argv, and no shell
-            argv,
-            cwd=program.folder,
-            env=dict(program.environment),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            start_new_session=True,
-            bufsize=0,
-        )
-    except (OSError, ValueError) as error:
-        raise FinderError(f"{program.argv[0]} cannot be started: {error}") from None
+    with ruleset(program.confinement) as rules:
+        try:
+            return subprocess.Popen(  # noqa: S603 - a declared argv, and no shell
+                _on_a_leash(program, rules),
+                cwd=program.folder,
+                env=dict(program.environment),
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                start_new_session=True,
+                bufsize=0,
+                pass_fds=() if rules is None else (rules,),
+            )
+        except (OSError, ValueError) as error:
+            raise FinderError(f"{program.argv[0]} cannot be started: {error}") from None
+
+
+def _on_a_leash(program: Program, rules: int | None) -> list[str]:
+    told = (os.getpid(), -1 if rules is None else rules, (program.memory_mb or 0) << 20)
+    return [sys.executable, "-I", "-S", str(_LEASH), *map(str, told), *program.argv]
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:

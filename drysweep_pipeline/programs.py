@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 _PLACEHOLDER = re.compile(r"{(\w+(?:\.[^{}]+)?)}")
@@ -34,6 +34,20 @@ def words(argv: Sequence[str], base: Path) -> tuple[str, ...]:
     """
     first, *others = argv
     return (found(first, base), *(_led(word, base) for word in others))
+
+
+def named(argv: Sequence[str]) -> tuple[Path, ...]:
+    """Return the files and folders that the full paths in an argv lead to, also as ``--option=value``; but the first.
+
+    What is named by words that ``words`` led elsewhere is among them.
+    """
+    values = (word.partition("=")[2] if word.startswith("-") else word for word in argv[1:])
+    return tuple(Path(value) for value in values if os.path.isabs(value) and os.path.exists(value))  # noqa: PTH110, PTH117
+
+
+def beside(names: Iterable[str], base: Path) -> tuple[Path, ...]:
+    """Return what a declaration names relative to itself, as full paths."""
+    return tuple((base / name).absolute() for name in names)
 
 
 def placeholders(argv: Sequence[str]) -> list[str]:

@@ -104,6 +104,16 @@ class RoundKey:
         return cls(match[1], int(match[2]))
 
 
+class Isolation(StrEnum):
+    """What kept who searches or judges from all but what it was handed; ``landlock`` is followed by its version."""
+
+    LANDLOCK = "landlock"
+    LOCKED_SQL = "locked SQL"
+    REMOTE = "remote"
+    SCRIPTED = "scripted"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What an attempt used: calls, tokens and US dollars."""

@@ -15,6 +15,8 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import ModuleSpec, all_suffixes
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import IO, Any
 
@@ -75,6 +77,39 @@ class Material:
         return self._connection
 
 
+class _Unlisted:
+    """Finds modules in a folder that may be read from and not listed, which is what is left of one with the home in it.
+
+    Python's own finder lists a folder, and takes one that it may not list for empty.
+    """
+
+    def __init__(self, folder: str) -> None:
+        """Raise ``ImportError``, which leaves the folder to other finders, where it can be listed."""
+        try:
+            os.listdir(folder)  # noqa: PTH208 - nothing is to be made of it
+        except PermissionError:
+            self._folder = folder
+        except OSError:
+            raise ImportError from None
+        else:
+            raise ImportError
+
+    def find_spec(self, name: str, target: Any = None) -> Any:
+        """Return where a module is, None where it is not here."""
+        place = Path(self._folder, name.rpartition(".")[2])
+        if (place / "__init__.py").is_file():
+            return spec_from_file_location(name, place / "__init__.py", submodule_search_locations=[str(place)])
+        files = (place.with_name(place.name + suffix) for suffix in all_suffixes())
+        file = next((file for file in files if file.is_file()), None)
+        if file is not None:
+            return spec_from_file_location(name, file)
+        if not place.is_dir():
+            return None
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(place)]
+        return spec
+
+
 def main() -> None:
     """Take the pipes for ourselves, import the function, and have it search or answer questions."""
     asked = os.fdopen(os.dup(0), "r", encoding="utf-8")
@@ -84,6 +119,8 @@ def main() -> None:
     begin = json.loads(asked.readline())
     try:
         sys.path[:0] = begin["path"]
+        sys.path_hooks.insert(0, _Unlisted)
+        sys.path_importer_cache.clear()
         function = _function(begin["call"])
         wanted = _wanted(function)
     except BaseException as error:

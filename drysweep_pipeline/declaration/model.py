@@ -39,6 +39,8 @@ MOST_MEMBERS = 99
 MOST_RETRIES = 10
 # The instructions around a prompt, the shape of the answer twice over, and what parts messages.
 _PROTOCOL_TOKENS = 12_000
+# An interpreter that imports what reads tables needs about that much.
+MIN_MEMORY_MB = 64
 # What a child is told by these names is told by drysweep, and where its files lie is none of a child's business.
 OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -227,6 +229,20 @@ class SqlStrategy(Strategy):
     query: Query
 
 
+class InAChild(Part):
+    """What is declared of whatever runs in a child process: what it is given beside its task, and its limits."""
+
+    env: tuple[EnvironmentName, ...] = ()
+    reads: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    memory_mb: StrictInt = Field(default=4096, ge=MIN_MEMORY_MB)
+    at_most: AtMost = AtMost()
+
+    @property
+    def worst(self) -> Usage:
+        """What one call of it uses at most, as declared."""
+        return self.at_most.usage
+
+
 class OutsideStrategy(Strategy):
     """What strategies declare whose search happens where drysweep cannot see it: in a child process, or far away.
 
@@ -239,16 +255,8 @@ class OutsideStrategy(Strategy):
     proves_absence: StrictBool = False
 
 
-class ChildStrategy(OutsideStrategy):
-    """What strategies declare that search in a child process: the variables that it is given as well."""
-
-    env: tuple[EnvironmentName, ...] = ()
-    at_most: AtMost = AtMost()
-
-    @property
-    def worst(self) -> Usage:
-        """What one look uses at most, as declared."""
-        return self.at_most.usage
+class ChildStrategy(InAChild, OutsideStrategy):
+    """What strategies declare that search in a child process."""
 
 
 class CommandStrategy(ChildStrategy):
@@ -470,28 +478,24 @@ class SqlJudge(PanelJudge):
     timeout_s: float = Field(default=120.0, gt=0)
 
 
-class CommandJudge(PanelJudge):
+class ChildJudge(InAChild, PanelJudge):
+    """What judges declare that rule in a child process."""
+
+    timeout_s: float = Field(default=120.0, gt=0)
+
+
+class CommandJudge(ChildJudge):
     """A program that is given one finding as JSON on stdin and prints its verdict as JSON; ``argv`` meets no shell."""
 
     kind: Literal["command"]
     argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
-    timeout_s: float = Field(default=120.0, gt=0)
-    env: tuple[EnvironmentName, ...] = ()
-    at_most: AtMost = AtMost()
-
-    @property
-    def worst(self) -> Usage:
-        """What asking one member about one finding uses at most, as declared."""
-        return self.at_most.usage
 
 
-class PythonJudge(PanelJudge):
+class PythonJudge(ChildJudge):
     """A function, ``module:name``, that is called with a finding and the material and returns its verdict."""
 
     kind: Literal["python"]
     call: Call
-    timeout_s: float = Field(default=120.0, gt=0)
-    env: tuple[EnvironmentName, ...] = ()
 
 
 class HttpJudge(Service, PanelJudge):

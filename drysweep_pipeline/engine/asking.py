@@ -11,6 +11,7 @@ import pyarrow as pa
 from drysweep_pipeline import candidates
 from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.child import Children
+from drysweep_pipeline.confinement import places_of
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.redacting import redactor_of
@@ -30,7 +31,7 @@ class Asking:
     def __init__(
         self, campaign: Campaign, round: int, snapshot: Snapshot | None, children: Children | None = None
     ) -> None:
-        self.children = children or Children()
+        self.children = children or Children(places_of(campaign.home.home.root))
         self._campaign, self._round = campaign, round
         self._redactor = redactor_of(campaign)
         self._database = snapshot.database if snapshot else None

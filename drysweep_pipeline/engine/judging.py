@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.candidates import COLUMNS
+from drysweep_pipeline.confinement import places_of
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
@@ -222,6 +223,7 @@ def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, An
         campaign.id,
         campaign.declaration.base,
         votes.answered,
+        places_of(campaign.home.home.root),
     )
 
 

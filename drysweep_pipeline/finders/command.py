@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from drysweep_pipeline.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import CommandStrategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import sarif
 from drysweep_pipeline.finders.jsonl import Lines, Row
 from drysweep_pipeline.finders.printed import angle_words, taken, texts, told, variables
 from drysweep_pipeline.finders.request import Found, Request
-from drysweep_pipeline.programs import filled, words
+from drysweep_pipeline.installation import program_places
+from drysweep_pipeline.programs import beside, filled, named, words
 
 
 def search(request: Request) -> Found:
@@ -33,10 +36,21 @@ def _program(request: Request, strategy: CommandStrategy, copy: Path | None, scr
     values = {**texts(request), **angle_words(request.look.angle), **material}
     argv = words(filled(strategy.argv, values), request.base)
     known = {**variables(request), **({} if copy is None else {"DRYSWEEP_MATERIAL": str(copy)})}
+    told = environment(scratch, strategy.env, known)
     # Not in the folder of the declaration, beside which the home may lie.
-    program = Program(argv, scratch, environment(scratch, strategy.env, known))
+    program = Program(
+        argv,
+        scratch,
+        told,
+        confinement=Confinement(
+            (scratch,),
+            () if copy is None else (copy,),
+            (*program_places(argv[0], told.get("PATH")), *named(argv), *beside(strategy.reads, request.base)),
+        ),
+        memory_mb=strategy.memory_mb,
+    )
     if strategy.format == "sarif":
-        return Program(argv, scratch, program.environment, sarif.MAX_BYTES, sarif.MAX_BYTES)
+        return replace(program, max_bytes=sarif.MAX_BYTES, max_line_bytes=sarif.MAX_BYTES)
     return program
 
 

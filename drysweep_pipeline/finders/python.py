@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.child import Program, environment, lines, scratch_folder
+from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import PythonStrategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import jsonl
 from drysweep_pipeline.finders.jsonl import End, Lines, truncated
 from drysweep_pipeline.finders.printed import taken, variables
 from drysweep_pipeline.finders.request import Found, Request
+from drysweep_pipeline.installation import called_with
 from drysweep_pipeline.material.snapshot import DATABASE
 from drysweep_pipeline.programs import search_path
 from drysweep_pipeline.values import ONE_CALL
@@ -35,7 +37,17 @@ def search(request: Request) -> Found:
     tables = request.copy.tables()
     with scratch_folder() as scratch:
         known = environment(scratch, strategy.env, variables(request))
-        program = Program((sys.executable, "-I", str(WORKER)), scratch, known)
+        program = Program(
+            (sys.executable, "-I", str(WORKER)),
+            scratch,
+            known,
+            confinement=Confinement(
+                (scratch,),
+                () if tables is None else (tables,),
+                called_with(request.base, strategy.reads),
+            ),
+            memory_mb=strategy.memory_mb,
+        )
         marks = _Marks()
         given = json.dumps(_begin(request, strategy, tables, scratch)).encode() + b"\n"
         with request.children.started(program) as child:

@@ -7,12 +7,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from drysweep_pipeline.child import Children, Program, environment, lines, scratch_folder
+from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import CommandJudge
 from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.installation import program_places
 from drysweep_pipeline.judges import answer
 from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
 from drysweep_pipeline.material.copy import laid_out
-from drysweep_pipeline.programs import filled, found
+from drysweep_pipeline.programs import beside, filled, found, named, words
 
 PARALLEL = 8
 ANSWER_BYTES = 1 << 20
@@ -29,9 +31,9 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
     wanted = any("{material}" in each for each in judge.argv)
     snapshot = question.database.parent if question.database else None
     with (
-        laid_out(snapshot) if wanted else nullcontext(Path()) as material,
+        laid_out(snapshot) if wanted else nullcontext(None) as material,
         ThreadPoolExecutor(PARALLEL) as pool,
-        Children() as children,
+        Children(question.kept_out) as children,
     ):
         asked = [pool.submit(_asked, judge, question, call, material, children) for call in question.calls]
         try:
@@ -41,16 +43,24 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _asked(judge: CommandJudge, question: Question, call: Call, material: Path, children: Children) -> Ruling:
+def _asked(judge: CommandJudge, question: Question, call: Call, material: Path | None, children: Children) -> Ruling:
     try:
         with scratch_folder() as scratch:
-            known = environment(scratch, judge.env, variables(question, call))
-            program = Program(_argv(judge, question, call, material), question.base, known, ANSWER_BYTES, ANSWER_BYTES)
+            program = _program(judge, question, call, material, scratch)
             with children.started(program) as child:
                 printed = b"\n".join(lines(child, given(question, call), judge.timeout_s))
     except FinderError as error:
         return no_answer(call, str(error))
     return answer.read(printed, call)
+
+
+def _program(judge: CommandJudge, question: Question, call: Call, material: Path | None, scratch: Path) -> Program:
+    base = question.base
+    argv = _argv(judge, question, call, material)
+    known = environment(scratch, judge.env, variables(question, call))
+    reads = (*program_places(argv[0], known.get("PATH")), *named(words(argv, base)), *beside(judge.reads, base))
+    confinement = Confinement((scratch,), () if material is None else (material,), reads)
+    return Program(argv, base, known, ANSWER_BYTES, ANSWER_BYTES, confinement, judge.memory_mb)
 
 
 def variables(question: Question, call: Call) -> dict[str, str]:
@@ -78,13 +88,13 @@ def given(question: Question, call: Call) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def _argv(judge: CommandJudge, question: Question, call: Call, material: Path) -> tuple[str, ...]:
+def _argv(judge: CommandJudge, question: Question, call: Call, material: Path | None) -> tuple[str, ...]:
     values = {
         "campaign": question.campaign,
         "round": str(question.round),
         "seed": str(call.seed),
         "member": str(call.member),
-        "material": str(material),
+        **({} if material is None else {"material": str(material)}),
     }
     first, *others = filled(judge.argv, values)
     return (found(first, question.base), *others)

@@ -11,15 +11,20 @@ import threading
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.child import Children, Program, environment, scratch_folder
+from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import PythonJudge
 from drysweep_pipeline.errors import FinderError
+from drysweep_pipeline.installation import called_with
 from drysweep_pipeline.judges import answer
 from drysweep_pipeline.judges.command import variables
 from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
+from drysweep_pipeline.material.copy import copied
+from drysweep_pipeline.material.snapshot import DATABASE
 from drysweep_pipeline.programs import search_path
 from drysweep_pipeline.worker import PATH as WORKER
 
@@ -30,7 +35,12 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
     """Yield a ruling for every call; undecided, with the reason, where the function raised, died or hung."""
     # Member by member, so that few children serve for long; never one child two members.
     calls = sorted(question.calls, key=lambda call: call.member)
-    with ThreadPoolExecutor(PARALLEL) as pool, _Workers(question) as workers:
+    with (
+        # A copy, because nothing leads from there to what was found.
+        copied(question.database) if question.database else nullcontext(None) as tables,
+        ThreadPoolExecutor(PARALLEL) as pool,
+        _Workers(question, tables) as workers,
+    ):
         asked = [pool.submit(workers.ask, call) for call in calls]
         try:
             for said in as_completed(asked):
@@ -44,9 +54,10 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
 class _Workers(Children):
     """The children that ask a function: those at rest are kept for the next finding of their member."""
 
-    def __init__(self, question: Question) -> None:
-        super().__init__()
+    def __init__(self, question: Question, tables: Path | None) -> None:
+        super().__init__(question.kept_out)
         self._question = question
+        self._tables = tables
         self._turn = threading.Lock()
         self._resting: list[_Worker] = []
         self._unfit: FinderError | None = None
@@ -96,7 +107,7 @@ class _Workers(Children):
         if unfit:
             raise unfit
         try:
-            return _Worker(self._question, call, self)
+            return _Worker(self._question, call, self, self._tables)
         except FinderError as error:
             self._unfit = error
             raise
@@ -105,7 +116,7 @@ class _Workers(Children):
 class _Worker:
     """One child that calls the function for one member. Raises ``FinderError`` where it cannot be made ready."""
 
-    def __init__(self, question: Question, call: Call, children: Children) -> None:
+    def __init__(self, question: Question, call: Call, children: Children, tables: Path | None) -> None:
         judge = question.judge
         assert isinstance(judge, PythonJudge)
         self.member = call.member
@@ -115,10 +126,9 @@ class _Worker:
         self._life = ExitStack()
         with ExitStack() as unfinished:
             unfinished.callback(self._life.close)
-            known = environment(self._life.enter_context(scratch_folder()), judge.env, variables(question, call))
-            program = Program((sys.executable, "-I", str(WORKER)), question.base, known)
+            program = _program(judge, question, call, tables, self._life.enter_context(scratch_folder()))
             self._child = self._life.enter_context(children.started(program))
-            self._begin(judge)
+            self._begin(judge, tables)
             unfinished.pop_all()
 
     def answer(self, call: Call) -> dict[str, Any]:
@@ -139,8 +149,8 @@ class _Worker:
         """End the child."""
         self._life.close()
 
-    def _begin(self, judge: PythonJudge) -> None:
-        database = str(self._question.database) if self._question.database else None
+    def _begin(self, judge: PythonJudge, tables: Path | None) -> None:
+        database = None if tables is None else str(tables / DATABASE)
         said = self._said(
             {"does": "judge", "call": judge.call, "path": search_path(self._question.base), "database": database}
         )
@@ -162,3 +172,11 @@ class _Worker:
         if not isinstance(said, dict):
             raise FinderError("the judge's process printed what is no answer")
         return said
+
+
+def _program(judge: PythonJudge, question: Question, call: Call, tables: Path | None, scratch: Path) -> Program:
+    known = environment(scratch, judge.env, variables(question, call))
+    given = () if tables is None else (tables,)
+    confinement = Confinement((scratch,), given, called_with(question.base, judge.reads))
+    argv = (sys.executable, "-I", str(WORKER))
+    return Program(argv, question.base, known, confinement=confinement, memory_mb=judge.memory_mb)

@@ -35,8 +35,8 @@ class Question:
     """The findings to judge, as landed rows in order of judging, and what the judge may look at.
 
     Each finding has the columns of a landed candidate; ``fields`` names the fingerprint fields, in order. ``base`` is
-    the folder of the declaring file, ``answered`` the (finding, member) that gave an answer before a crash. ``meter``
-    is asked before a call is made once more.
+    the folder of the declaring file, ``answered`` the (finding, member) that gave an answer before a crash,
+    ``kept_out`` what no child process may reach. ``meter`` is asked before a call is made once more.
     """
 
     judge: AnyJudge
@@ -48,6 +48,7 @@ class Question:
     campaign: str = ""
     base: Path = Path()
     answered: frozenset[tuple[UUID, int]] = frozenset()
+    kept_out: tuple[Path, ...] = ()
     meter: Meter = field(default_factory=free_meter)
 
     @property

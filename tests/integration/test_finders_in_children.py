@@ -244,7 +244,11 @@ def test_who_hangs_is_ended_with_all_that_it_started_and_what_it_said_is_kept(tm
     assert left == []
 
 
-def test_a_second_attempt_adds_to_what_the_first_had_found_before_it_failed(tmp_path: Path) -> None:
+def test_a_second_attempt_adds_to_what_the_first_had_found_before_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that it may leave a note about its first attempt.
+    monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
     gone = tmp_path / "was_here"
     says = f"""
 if not os.path.exists({str(gone)!r}):
@@ -582,7 +586,11 @@ steps(load(Home(Path(sys.argv[1])), "small", sys.argv[2]), 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_wave_that_is_killed_or_interrupted_leaves_no_child(tmp_path: Path, number: int) -> None:
+def test_a_wave_that_is_killed_or_interrupted_leaves_no_child(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that the children may say outside their own folder that they are there.
+    monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
     started = tmp_path / "started"
     says = (
         f"import signal; signal.signal(15, signal.SIG_IGN); open({str(started)!r}, 'a').write('x\\n'); time.sleep(600)"

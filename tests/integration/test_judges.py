@@ -46,6 +46,17 @@ def noted(finding, member):
 """
 
 
+@pytest.fixture(autouse=True)
+def _unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the judges keep count beside themselves, where a confined one may not write; those are in test_blindness."""
+    monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
+
+
+@pytest.fixture
+def confined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DRYSWEEP_ISOLATION")
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     registry(tmp_path / "registry", {"api": None, "web": "team", "db": None})
@@ -226,6 +237,7 @@ def test_a_reason_is_kept_whatever_is_in_it(tmp_path: Path, home: Home) -> None:
     assert len(reason(home)) == 2000
 
 
+@pytest.mark.usefixtures("confined")
 def test_a_program_that_is_not_there_is_named_and_the_round_goes_on(tmp_path: Path, home: Home) -> None:
     told = one_round(tmp_path, home, {"kind": "command", "argv": ["no-such-judge"]})
     assert told["undecided"] == 2
@@ -300,6 +312,7 @@ def test_a_function_that_cannot_be_had_leaves_all_undecided_without_trying_for_e
     assert "judge_failed" in [event["name"] for event in told["events"]]
 
 
+@pytest.mark.usefixtures("confined")
 def test_a_function_sees_the_finding_the_material_and_what_its_project_has(tmp_path: Path, home: Home) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "pyproject.toml").touch()
@@ -503,6 +516,7 @@ def test_the_reference_has_an_example_of_each_judge_in_a_child() -> None:
     assert [each["heading"] for each in EXAMPLES] == ["A command that judges", "Python that judges", "Panels"]
 
 
+@pytest.mark.usefixtures("confined")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each["file"])
 def test_an_example_of_the_reference_judges(tmp_path: Path, home: Home, example: re.Match[str]) -> None:
     services = tmp_path / "registry" / "services"

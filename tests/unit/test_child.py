@@ -41,7 +41,14 @@ def quickly(seconds: float = SOON) -> Iterator[None]:
 
 
 def left_of(marker: str) -> list[int]:
-    """Return the processes whose command line holds a text, zombies not counted."""
+    """Return the processes whose command line holds a text, zombies not counted, once the killed had time to go."""
+    until = time.monotonic() + SOON
+    while (found := there_now(marker)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+def there_now(marker: str) -> list[int]:
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         if marker in " ".join(process.info["cmdline"] or ()) and process.info["status"] != psutil.STATUS_ZOMBIE:

@@ -1,0 +1,187 @@
+"""Where a child process may read and write: the walls that the kernel's Landlock puts around it, where it has that.
+
+A set of rules is made here and handed to the child as an open file; ``leash`` takes it on and closes it before the
+program starts. What a program needs of its installation is ``installation``'s business.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from py_landlock import (
+    AccessFs,
+    LandlockError,
+    PathBeneathAttr,
+    RulesetAttr,
+    RulesetFd,
+    add_rule,
+    create_ruleset,
+    get_abi_version,
+)
+from py_landlock.abi import get_supported_fs, get_supported_scope
+
+from drysweep_pipeline.errors import FinderError, Refused
+from drysweep_pipeline.values import Isolation
+
+VARIABLE = "DRYSWEEP_ISOLATION"
+"""The variable that chooses: ``auto`` (what there is) or ``none``."""
+SCRATCH_PREFIX = "drysweep."
+"""What the names of the folders begin with that children are given under the folder for temporary files."""
+# Programs, libraries, certificates, and where names of hosts are looked up; never /home, /root, /tmp, /var or /srv.
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"),
+    *("/proc", "/sys", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates"),
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_READ = AccessFs.READ_FILE | AccessFs.READ_DIR
+_RUN = _READ | AccessFs.EXECUTE
+_DEVICE = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
+# All but making devices, through which root would reach the disk.
+_WRITE = ~(AccessFs.MAKE_CHAR | AccessFs.MAKE_BLOCK)
+# Rights that a rule about anything but a folder may give.
+_OF_FILES = AccessFs.EXECUTE | AccessFs.WRITE_FILE | AccessFs.READ_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What a child may reach beside the system, with all that lies below each path.
+
+    ``writes`` is where it may write, ``given`` what was made for it to read. ``reads`` may be read but for what
+    lies under ``kept_out``, and for the scratch folders of others.
+    """
+
+    writes: tuple[Path, ...]
+    given: tuple[Path, ...] = ()
+    reads: tuple[Path, ...] = ()
+    kept_out: tuple[Path, ...] = ()
+
+
+def isolation() -> str:
+    """Return the isolation that children get here. Raises ``Refused`` where the variable says what there is not."""
+    abi = _abi() if _wanted() else None
+    return Isolation.NONE.value if abi is None else f"{Isolation.LANDLOCK} {abi}"
+
+
+@cache
+def available() -> int | str:
+    """Return the version of Landlock's interface that the kernel offers, or why it offers none."""
+    try:
+        return int(get_abi_version())
+    except LandlockError as error:
+        return str(error)
+
+
+def places_of(home: Path) -> tuple[Path, ...]:
+    """Return what is kept from every child: the home, what links in it lead to, and Dagster's own home."""
+    links = [path for path in home.iterdir() if path.is_symlink()] if home.is_dir() else []
+    dagster = os.environ.get("DAGSTER_HOME")
+    return tuple({path.resolve() for path in (home, *links, *([Path(dagster)] if dagster else []))})
+
+
+def leads_into(path: Path, kept_out: Iterable[Path]) -> bool:
+    """Tell whether a path is, or lies under, what is kept from children."""
+    return any(path.resolve().is_relative_to(kept) for kept in kept_out)
+
+
+def holds(path: Path, kept_out: Iterable[Path]) -> bool:
+    """Tell whether what is kept from children lies under a path."""
+    return any(kept.is_relative_to(path.resolve()) for kept in kept_out)
+
+
+@contextmanager
+def ruleset(confinement: Confinement | None) -> Iterator[int | None]:
+    """Yield an open set of rules for a child to take on; None where it is not confined.
+
+    Raises ``FinderError`` where the kernel has Landlock and does not take the rules.
+    """
+    if confinement is None or not _wanted() or _abi() is None:
+        yield None
+        return
+    try:
+        handle = _made(confinement)
+    except (LandlockError, OSError) as error:
+        raise FinderError(f"cannot be confined: {error}", help=f"{VARIABLE}=none runs it without") from None
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def around(path: Path, kept_out: Iterable[Path]) -> Iterator[Path]:
+    """Yield the largest parts of a path that nothing kept out is in, nor anybody's scratch; links in it are left out.
+
+    Landlock only allows, and what it allows it allows with all that lies below.
+    """
+    yield from _around(path.resolve(), frozenset(kept_out), Path(tempfile.gettempdir()).resolve())
+
+
+def _around(path: Path, kept: frozenset[Path], temporary: Path) -> Iterator[Path]:
+    is_scratch = path.parent == temporary and path.name.startswith(SCRATCH_PREFIX)
+    if is_scratch or any(path.is_relative_to(each) for each in kept):
+        return
+    if not any(each.is_relative_to(path) for each in (*kept, temporary)):
+        yield path
+        return
+    try:
+        with os.scandir(path) as listed:
+            entries = [Path(entry.path) for entry in listed if not entry.is_symlink()]
+    except OSError:  # who cannot be looked into is no way for a child either
+        return
+    for entry in entries:
+        yield from _around(entry, kept, temporary)
+
+
+def _made(confinement: Confinement) -> RulesetFd:
+    abi = get_abi_version()
+    rules = RulesetAttr()
+    rules.handled_access_fs = get_supported_fs(abi)
+    rules.scoped = get_supported_scope(abi)
+    handle = create_ruleset(rules)
+    try:
+        for rights, paths in _rights(confinement):
+            for path in dict.fromkeys(paths):
+                _allow(handle, path, rights & get_supported_fs(abi))
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _rights(confinement: Confinement) -> Iterator[tuple[AccessFs, Iterable[Path]]]:
+    read = (*map(Path, SYSTEM), *confinement.reads)
+    yield _DEVICE, map(Path, DEVICES)
+    yield _RUN, (part for path in dict.fromkeys(read) for part in around(path, confinement.kept_out))
+    yield _READ, (path.resolve() for path in confinement.given)
+    yield _WRITE, (path.resolve() for path in confinement.writes)
+
+
+def _allow(handle: RulesetFd, path: Path, rights: AccessFs) -> None:
+    """Add a rule about a path with all that lies below it; what is not there needs none."""
+    try:
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        rule = PathBeneathAttr()
+        rule.allowed_access = rights if stat.S_ISDIR(os.fstat(beneath).st_mode) else rights & _OF_FILES
+        rule.parent_fd = beneath
+        add_rule(handle, rule)
+    finally:
+        os.close(beneath)
+
+
+def _abi() -> int | None:
+    offered = available()
+    return offered if isinstance(offered, int) else None
+
+
+def _wanted() -> bool:
+    said = os.environ.get(VARIABLE) or "auto"
+    if said not in ("auto", "none"):
+        raise Refused(f"{VARIABLE} is {said!r}", help="it is auto, which is the default, or none")
+    return said == "auto"
