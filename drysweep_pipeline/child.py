@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from drysweep_pipeline.confinement import SCRATCH_PREFIX, Confinement, ruleset
+from drysweep_pipeline.confinement import SCRATCH_PREFIX, Confinement, hint, ruleset
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 
@@ -139,7 +139,7 @@ class Child:
             self._pump(deadline, allowed)
         code = self._reap()
         if code not in ok_exit_codes:
-            raise FinderError(f"{_how(code)}{self.complaint()}")
+            raise FinderError(f"{_how(code)}{self.complaint()}", help=self._hint())
 
     def complaint(self) -> str:
         """Return the last lines of what it wrote on stderr, after a colon; empty where it wrote nothing."""
@@ -147,6 +147,9 @@ class Child:
         text = hidden(self._err.decode("utf-8", "replace"))
         written = [line.strip() for line in text.splitlines() if line.strip()]
         return f": {'; '.join(written[-_LINES_SHOWN:])[-_SHOWN:]}" if written else ""
+
+    def _hint(self) -> str | None:
+        return None if self._program.confinement is None else hint(self._err.decode("utf-8", "replace"))
 
     def kill(self) -> None:
         """Kill the whole group at once; safe from any thread. Whoever reads from the child sees it end."""

@@ -32,12 +32,21 @@ VARIABLE = "DRYSWEEP_ISOLATION"
 """The variable that chooses: ``auto`` (what there is) or ``none``."""
 SCRATCH_PREFIX = "drysweep."
 """What the names of the folders begin with that children are given under the folder for temporary files."""
+_HINT = "it is confined, see docs/isolation.md: `reads` declares what else it needs to read"
+_REFUSED = ("ermission denied", "EACCES", "EPERM", "not permitted", "ModuleNotFoundError", "Cannot find module")
 # Programs, libraries, certificates, and where names of hosts are looked up; never /home, /root, /tmp, /var or /srv.
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"),
     *("/proc", "/sys", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates"),
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_IN_CHILDREN = ("command", "python")
+_OTHERS = {
+    "sql": Isolation.LOCKED_SQL,
+    "http": Isolation.REMOTE,
+    "llm": Isolation.REMOTE,
+    "scripted": Isolation.SCRIPTED,
+}
 _READ = AccessFs.READ_FILE | AccessFs.READ_DIR
 _RUN = _READ | AccessFs.EXECUTE
 _DEVICE = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
@@ -61,10 +70,24 @@ class Confinement:
     kept_out: tuple[Path, ...] = ()
 
 
-def isolation() -> str:
-    """Return the isolation that children get here. Raises ``Refused`` where the variable says what there is not."""
-    abi = _abi() if _wanted() else None
-    return Isolation.NONE.value if abi is None else f"{Isolation.LANDLOCK} {abi}"
+def isolation_of(kind: str) -> str:
+    """Return what keeps a strategy of a kind from all but what it is handed; ``landlock`` with its version.
+
+    Raises ``Refused`` where the variable that chooses says what there is not.
+    """
+    if kind in _IN_CHILDREN:
+        return f"{Isolation.LANDLOCK} {_abi()}" if is_confining() else Isolation.NONE.value
+    return _OTHERS.get(kind, Isolation.NONE).value
+
+
+def is_confining() -> bool:
+    """Tell whether children are confined here. Raises ``Refused`` as ``isolation_of`` does."""
+    return _wanted() and _abi() is not None
+
+
+def hint(complaint: str) -> str | None:
+    """Return that confinement may be why a child failed, where it complains as who may not read a file does."""
+    return _HINT if is_confining() and any(word in complaint for word in _REFUSED) else None
 
 
 @cache
@@ -99,7 +122,7 @@ def ruleset(confinement: Confinement | None) -> Iterator[int | None]:
 
     Raises ``FinderError`` where the kernel has Landlock and does not take the rules.
     """
-    if confinement is None or not _wanted() or _abi() is None:
+    if confinement is None or not is_confining():
         yield None
         return
     try:

@@ -60,6 +60,8 @@ class StrategyRun:
     first_refused: tuple[Refusal, ...] = ()
     canaries: Recall | None = None
     """What became of the planted problems that it was to report; None where it was to report none, or did not run."""
+    isolation: str | None = None
+    """What kept it from all but what it was handed, as ``Isolation`` has it; None where it was not asked."""
 
     @property
     def usage(self) -> Usage:

@@ -30,7 +30,7 @@ def doctor(home: HomeOption = None, json: JsonOption = False) -> int:
     from drysweep_pipeline.cli.output import put, put_json
 
     place = home_of(home)
-    checks = [*_versions(), *_place(place), *_ledgers(place), *_dagster(place)]
+    checks = [*_versions(), *_place(place), *_isolation(), *_ledgers(place), *_dagster(place)]
     if json:
         put_json({"schema_version": 1, "home": str(place.root), "checks": [asdict(check) for check in checks]})
     else:
@@ -65,6 +65,21 @@ def _place(home: Home) -> Iterator[Check]:
     if root.exists():
         private = not root.stat().st_mode & 0o022
         yield Check("modes", private, f"{root.stat().st_mode & 0o777:o}", None if private else f"chmod go-w {root}")
+
+
+def _isolation() -> Iterator[Check]:
+    from drysweep_pipeline.confinement import VARIABLE, available, isolation_of
+    from drysweep_pipeline.errors import Refused
+
+    try:
+        found = isolation_of("command")
+    except Refused as error:
+        yield Check("isolation", False, error.what, error.help)
+        return
+    offered = available()
+    why = f"the kernel has none: {offered}" if isinstance(offered, str) else f"{VARIABLE} says so"
+    help = f"{why}; programs and functions can read what was found" if found == "none" else None
+    yield Check("isolation", True, f"{found}, for programs and functions that search or judge", help)
 
 
 def _ledgers(home: Home) -> Iterator[Check]:

@@ -31,17 +31,17 @@ def validate(
     paths = [resolve_sweep(sweep, root)] if sweep else list(find_sweeps(root).values())
     if not paths:
         raise NotFound("sweep", f"under {root}/assets/sweeps")
-    wrong = [_validate(path, home_of(home, path) if probe else None, as_json=json) for path in paths]
+    wrong = [_validate(path, home_of(home, path), probe=probe, as_json=json) for path in paths]
     return 2 if any(wrong) else 0
 
 
-def _validate(path: Path, home: Home | None, *, as_json: bool) -> bool:
-    """Say what is wrong or unwise in one file, probe it where a home is given, and tell whether anything is wrong."""
+def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
+    """Say what is wrong or unwise in one file, probe it where that is asked for, and tell whether anything is wrong."""
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.redaction import hidden, hidden_data
 
-    problems, warnings = _examine(path)
-    probes = _probed(path, home) if home is not None and not problems else None
+    problems, warnings = _examine(path, home)
+    probes = _probed(path, home) if probe and not problems else None
     wrong = bool(problems) or any(each.wrong for each in probes or ())
     if as_json:
         said = {"file": str(path), "problems": [_as_json(p) for p in problems], "warnings": warnings}
@@ -61,16 +61,17 @@ def _validate(path: Path, home: Home | None, *, as_json: bool) -> bool:
     return wrong
 
 
-def _examine(path: Path) -> tuple[list[DrysweepError], list[str]]:
+def _examine(path: Path, home: Home) -> tuple[list[DrysweepError], list[str]]:
     from drysweep_pipeline.declaration import errors, read_declaration
     from drysweep_pipeline.declaration.checks import canary_problems, model_problems, sql_problems, warnings
+    from drysweep_pipeline.declaration.reach import reach_problems
 
     problems: list[DrysweepError] = list(errors(path))
     if problems:
         return problems, []
     declaration = read_declaration(path)
     found = [*sql_problems(declaration), *canary_problems(declaration), *model_problems(declaration)]
-    return list(found), warnings(declaration)
+    return [*found, *reach_problems(declaration, home.root)], warnings(declaration)
 
 
 def _probed(path: Path, home: Home) -> "list[Probe]":

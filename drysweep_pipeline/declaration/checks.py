@@ -72,7 +72,7 @@ def canary_problems(declaration: Declaration) -> list[DrysweepError]:
     sweep = declaration.sweep
     if sweep.canaries is None:
         return []
-    written = Written(declaration.path, None, Sweep, _document(declaration))
+    written = Written(declaration.path, None, Sweep, document_of(declaration))
     try:
         names = named_by_paths(sweep, declaration.base)
     except DrysweepError as error:
@@ -98,7 +98,7 @@ def sql_problems(declaration: Declaration) -> list[DeclarationError]:
     Each text is one SELECT, each angle binds its ``$names``, and each fits the tables of the material and gives the
     columns that are needed.
     """
-    written = Written(declaration.path, None, Sweep, _document(declaration))
+    written = Written(declaration.path, None, Sweep, document_of(declaration))
     found: list[DeclarationError] = []
     for keys, strategy, query, _ in _queries(declaration.sweep):
         found += _query_problems(written, keys, query, strategy.angles)
@@ -382,7 +382,7 @@ def _names(query: Query) -> frozenset[str]:
     return _checked(query) if _is_sql(query) else frozenset()
 
 
-def _document(declaration: Declaration) -> Document | None:
+def document_of(declaration: Declaration) -> Document | None:
     """Return the lines of a declaration, None where its file is gone or says something else by now."""
     try:
         if read_declaration(declaration.path).digest != declaration.digest:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import ScriptedMaterial
+from drysweep_pipeline.declaration.reach import reach_problems
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import standing
 from drysweep_pipeline.engine.campaign import (
@@ -57,6 +58,7 @@ def start(
     """
     sweep_home = home.sweep(declaration.sweep.name)
     _check(declaration, overrides)
+    _check_reach(declaration, home)
     with open_ledger(sweep_home.ledger) as ledger:
         name = campaign or default_id(sweep_home, as_of)
         if not CAMPAIGN_ID.fullmatch(name):
@@ -101,6 +103,12 @@ def _check(declaration: Declaration, overrides: Overrides) -> None:
         raise DeclarationError("a campaign needs at least one round", file=file, key="budget.rounds")
     if overrides.calls is not None and overrides.calls < declaration.sweep.price(1):
         raise DeclarationError("the ceiling on calls is below one round", file=file, key="budget.calls")
+
+
+def _check_reach(declaration: Declaration, home: Home) -> None:
+    """Raise ``DeclarationError`` where a strategy or judge is declared to read what lies in the home."""
+    for problem in reach_problems(declaration, home.root):
+        raise problem
 
 
 def _reach_material(declaration: Declaration, as_of: datetime) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from drysweep_pipeline import candidates, landing, sandbox
 from drysweep_pipeline.budget import Budget, Meter
 from drysweep_pipeline.canaries import Recall
+from drysweep_pipeline.confinement import isolation_of
 from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
@@ -168,6 +169,7 @@ class _Search:
         self.redactor = redactor_of(campaign)
         self.fields = sweep.fingerprint.fields
         self.strategies = {strategy.name: strategy for strategy in sweep.strategies}
+        self.isolation = {strategy.kind: isolation_of(strategy.kind) for strategy in sweep.strategies}
         self.snapshot = snapshot_of(campaign, planned.snapshot)
         self.asking = Asking(campaign, planned.round, self.snapshot)
         self.watch = Watch(self.asking, campaign, planned.round, self.snapshot)
@@ -189,7 +191,8 @@ class _Search:
         while done is None:
             meter = self._reserve(entry, len(attempts) + 1) if attempts else first
             done = self._attempt(strategy, entry, attempts, partly, meter)
-        return _without_secrets(self.watch.cleaned(done), self.redactor)
+        cleaned = _without_secrets(self.watch.cleaned(done), self.redactor)
+        return replace(cleaned, isolation=self.isolation[strategy.kind]) if attempts else cleaned
 
     def _reserve(self, entry: Look, attempt: int) -> Meter | None:
         worst, purpose = self.strategies[entry.strategy].worst, f"{entry.strategy} attempt {attempt}"

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.child import Program, environment, lines, scratch_folder
-from drysweep_pipeline.confinement import Confinement
+from drysweep_pipeline.confinement import Confinement, hint
 from drysweep_pipeline.declaration.model import PythonStrategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import jsonl
@@ -84,7 +84,7 @@ class _Marks:
         if mark == "refused":
             return Unfit(reason)
         if mark == "failed":
-            raise FinderError(reason)
+            raise FinderError(reason, help=hint(reason))
         if mark == "table":
             self.table = True
             return End(0, ONE_CALL)

@@ -6,6 +6,7 @@ alter table published.events add column if not exists verified boolean;
 alter table published.events add column if not exists expires date;
 alter table published.strategy_runs add column if not exists canaries_expected integer;
 alter table published.strategy_runs add column if not exists canaries_seen integer;
+alter table published.strategy_runs add column if not exists isolation varchar;
 create table if not exists published.looked_again (
     sweep varchar not null,
     campaign varchar not null,

@@ -92,7 +92,7 @@ _STATES = """
 _YIELD = """
     select
         strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique,
-        canaries_expected, canaries_seen
+        canaries_expected, canaries_seen, isolation
     from strategy_yield
     where sweep = ? and campaign = ?
     order by unique_found desc, found desc, strategy

@@ -108,6 +108,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {
             **_SHARED,
             "attempt": "the attempt, from 1",
+            "isolation": "what kept it from all but what it was handed; none: nothing did",
             "status": "ok, or how it did not run to its end",
             "reason": "why it did not",
             "angle": "what varied in this round, as a JSON object",
@@ -166,6 +167,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "calls": "finder calls used",
             "cost_per_unique": "US dollars a unique finding",
             "calls_per_unique": "calls a unique finding",
+            "isolation": "what kept it from all but what it was handed, in any of its rounds; none: nothing did",
             **_CANARIES,
         },
     ),

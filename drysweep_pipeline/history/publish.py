@@ -70,7 +70,8 @@ _ROUND = """
     repeat, calls, tokens, cost_usd, seconds, tripped, outcome, reason, quiet_in_a_row, decided_at
 """
 _RUN = """
-    strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd, canaries_expected, canaries_seen
+    strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd, canaries_expected, canaries_seen,
+    isolation
 """
 _ADD = (
     f"insert into history.published.campaigns by name select ? as sweep, {_CAMPAIGN} from changed",

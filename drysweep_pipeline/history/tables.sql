@@ -72,7 +72,8 @@ create table published.strategy_runs (
     tokens bigint not null,
     cost_usd double not null,
     canaries_expected integer,
-    canaries_seen integer
+    canaries_seen integer,
+    isolation varchar
 );
 
 create table published.sightings (

@@ -215,6 +215,7 @@ select
     s.calls,
     s.tokens,
     s.cost_usd,
+    s.isolation,
     s.canaries_expected,
     s.canaries_seen,
     c.outcome
@@ -313,7 +314,8 @@ with found as (
         sum(cost_usd) as cost_usd,
         sum(seconds) as seconds,
         cast(sum(canaries_expected) as bigint) as canaries_expected,
-        cast(sum(canaries_seen) as bigint) as canaries_seen
+        cast(sum(canaries_seen) as bigint) as canaries_seen,
+        string_agg(distinct isolation, ', ' order by isolation) as isolation
     from published.strategy_runs
     group by sweep, campaign, strategy
 )
@@ -333,6 +335,7 @@ select
     spent.calls / nullif(counted.unique_found, 0) as calls_per_unique,
     spent.canaries_expected,
     spent.canaries_seen,
+    spent.isolation,
     c.outcome
 from spent
 join published.campaigns c using (sweep, campaign)

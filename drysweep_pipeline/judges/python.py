@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.child import Children, Program, environment, scratch_folder
-from drysweep_pipeline.confinement import Confinement
+from drysweep_pipeline.confinement import Confinement, hint
 from drysweep_pipeline.declaration.model import PythonJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.installation import called_with
@@ -83,7 +83,7 @@ class _Workers(Children):
             raise
         with self._turn:
             self._resting.append(worker)
-        return no_answer(call, said["failed"]) if "failed" in said else answer.ruling(said, call)
+        return no_answer(call, _failed(said["failed"])) if "failed" in said else answer.ruling(said, call)
 
     def retire(self) -> None:
         """Have the children that are at rest end by themselves."""
@@ -155,7 +155,7 @@ class _Worker:
             {"does": "judge", "call": judge.call, "path": search_path(self._question.base), "database": database}
         )
         if "cannot" in said:
-            raise FinderError(f"{judge.call} cannot be called: {said['cannot']}")
+            raise FinderError(f"{judge.call} cannot be called: {said['cannot']}", help=hint(said["cannot"]))
 
     def _said(self, told: dict[str, Any]) -> dict[str, Any]:
         """Tell the child something and return its answer. Raises ``FinderError`` where none comes in time."""
@@ -172,6 +172,11 @@ class _Worker:
         if not isinstance(said, dict):
             raise FinderError("the judge's process printed what is no answer")
         return said
+
+
+def _failed(why: str) -> str:
+    helps = hint(why)
+    return f"{why} ({helps})" if helps else why
 
 
 def _program(judge: PythonJudge, question: Question, call: Call, tables: Path | None, scratch: Path) -> Program:

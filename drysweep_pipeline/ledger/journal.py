@@ -37,8 +37,8 @@ _ADD_ROUND = """
 _ADD_RUN = """
     insert into strategy_runs (
         campaign, round, strategy, attempt, status, reason, angle, rows, seconds, calls, tokens, cost_usd,
-        canaries_expected, canaries_seen
-    ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        canaries_expected, canaries_seen, isolation
+    ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _NOT_RUN = """
     select distinct actor
@@ -168,6 +168,7 @@ def record_round(
                     attempt.seconds,
                     *usage,
                     *recall,
+                    run.isolation,
                 ],
             )
 

@@ -86,11 +86,17 @@ def m004_recall(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_RECALL)
 
 
+def m005_isolation(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remember what kept each strategy from all but what it was handed."""
+    connection.execute("alter table strategy_runs add column isolation varchar")
+
+
 MIGRATIONS: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...] = (
     m001_tables,
     m002_actions,
     m003_fuller_lives,
     m004_recall,
+    m005_isolation,
 )
 
 

@@ -155,6 +155,7 @@ def _of_strategy(
         "angle": run.angle,
         "seconds": run.seconds,
         "calls": run.usage.calls,
+        "isolation": run.isolation or "",
         "sha256": run.file.sha256 if run.file else "",
     }
     yield dg.MaterializeResult(asset_key=key, metadata=metadata, check_results=[check])

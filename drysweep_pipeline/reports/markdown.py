@@ -136,7 +136,7 @@ def _finding(row: Row) -> tuple[str, ...]:
 
 def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
     yield from ("", "## What each strategy yielded", "")
-    names = ("strategy", "found", "found by it alone", "rejected", "calls", "cost (USD)")
+    names = ("strategy", "found", "found by it alone", "rejected", "calls", "cost (USD)", "isolation")
     columns = ("found", "unique_found", "rejected", "calls")
     watched = any(row["canaries_expected"] is not None for row in strategies)
     yield from _table(
@@ -146,11 +146,20 @@ def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
                 cell(row["strategy"]),
                 *(str(row[name]) for name in columns),
                 f"{row['cost_usd']:.2f}",
+                cell(row["isolation"] or "not recorded"),
                 *([_recall(row)] if watched else []),
             )
             for row in strategies
         ),
     )
+    yield from _not_isolated(row["strategy"] for row in strategies if "none" in (row["isolation"] or "").split(", "))
+
+
+def _not_isolated(names: Iterable[str]) -> Iterator[str]:
+    told = cell(", ".join(names))
+    if told:
+        yield ""
+        yield f"Not isolated: {told}. Nothing but its author kept such a strategy from what the others found."
 
 
 def _recall(row: Row) -> str:
