@@ -277,7 +277,7 @@ def _landed(
     planted: Sequence[str] = (),
 ) -> Taken:
     """Fingerprint, fill defaults, part good rows from bad ones and write the good ones, in DuckDB."""
-    with _completed(table, strategy, fields, tokens) as connection:
+    with _completed(table, strategy, fields, tokens, kept=bool(planted)) as connection:
         withheld = _withhold(connection, planted) if planted else 0
         write_whole(path, lambda part: _copy(connection, part))
         refused, shown = _refusals(connection)
@@ -291,14 +291,18 @@ def _withhold(connection: duckdb.DuckDBPyConnection, planted: Sequence[str]) -> 
 
 @contextmanager
 def _completed(
-    table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None
+    table: pa.Table, strategy: str, fields: tuple[str, ...], tokens: list[str] | None, *, kept: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection with the table ``completed``: the rows given, with defaults, identity and reason."""
+    """Yield a connection with ``completed``: the rows given, with defaults, identity and reason.
+
+    It is a view, which costs no memory, unless it is to be ``kept`` as a table from which rows can be taken out.
+    """
     with scratch(threads=1) as connection:
         columns = _registered(connection, table)
         source = _with_tokens(columns, fields, empty=table.num_rows == 0) if tokens is None else "given"
         spelled = [columns[name].sql for name in tokens] if tokens else _spelled(fields)
-        connection.execute(_complete_sql(columns, fields, spelled, source, given=tokens is not None), [strategy])
+        rows = _complete_sql(columns, fields, spelled, source, strategy, given=tokens is not None)
+        connection.execute(f"create temp {'table' if kept else 'view'} completed as {rows}")
         yield connection
 
 
@@ -332,7 +336,6 @@ _LAND = f"""
         select {fingerprint.sql_fingerprint("identity")} as fp, {", ".join(COLUMNS[1:])}
         from completed
         where reason is null
-        order by row
     ) to ? (format parquet, compression zstd)
 """
 _REPORTED = """
@@ -366,9 +369,9 @@ def _with_tokens(columns: _Columns, fields: tuple[str, ...], *, empty: bool) -> 
 
 
 def _complete_sql(
-    given_columns: _Columns, fields: tuple[str, ...], tokens: list[str], source: str, *, given: bool
+    given_columns: _Columns, fields: tuple[str, ...], tokens: list[str], source: str, strategy: str, *, given: bool
 ) -> str:
-    """Return SQL for the temporary table ``completed``: the rows given, with defaults, identity and reason."""
+    """Return SQL for the rows given, in their order, with defaults, identity and reason."""
     wanted = {name: _standard(name, given_columns) for name in STANDARD}
     # A line number may be the field that says what is wrong; subject and kind are text all the same.
     first, last = (f"cast({_standard(name, given_columns)} as varchar)" for name in (fields[0], fields[-1]))
@@ -384,8 +387,7 @@ def _complete_sql(
     severities = ", ".join(f"'{severity}'" for severity in Severity)
     columns = ", ".join(f"{expression} as {name}" for name, expression in wanted.items())
     return f"""
-        create temp table completed as
-        select {fingerprint.sql_identity(tokens)} as identity, ? as strategy,
+        select {fingerprint.sql_identity(tokens)} as identity, {_literal(strategy)} as strategy,
             row_number() over () as row, {columns}, {attributes} as attributes,
             case {unfit} {missing} when {wanted["severity"]} not in ({severities})
                 then 'bad_severity: ' || {wanted["severity"]} end as reason
