@@ -205,7 +205,21 @@ def test_sql_without_a_query_says_what_there_is(place: Path, capsys: pytest.Capt
 
 def test_doctor_says_what_is_well_here(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
-    assert {"python", "duckdb", "home", "disk"} <= {check["name"] for check in told(capsys)["checks"]}
+    assert {"python", "duckdb", "home", "disk", "isolation"} <= {check["name"] for check in told(capsys)["checks"]}
+
+
+def test_doctor_says_which_isolation_there_is(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+    for said in ("auto", "none", "nome"):
+        monkeypatch.setenv("DRYSWEEP_ISOLATION", said)
+        assert main(["doctor", "--json"]) == (1 if said == "nome" else 0)
+        [found[said]] = [check for check in told(capsys)["checks"] if check["name"] == "isolation"]
+    assert found["auto"]["found"].startswith(("landlock ", "none"))
+    assert found["none"]["found"].startswith("none, ")
+    assert "can read what was found" in found["none"]["help"]
+    assert (found["nome"]["ok"], found["nome"]["found"]) == (False, "DRYSWEEP_ISOLATION is 'nome'")
 
 
 def test_a_recorded_campaign_is_replayed_under_another_k(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

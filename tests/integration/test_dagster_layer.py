@@ -81,7 +81,10 @@ def test_a_round_shows_a_strategy_that_was_not_run_as_missing_with_a_failed_chec
     campaign = begin(path, home)
     jobs = InProcess(read_declaration(path), home, instance)
     jobs.round(campaign, 1)
-    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "candidates", "labels"])) is not None
+    labels = instance.get_latest_materialization_event(dg.AssetKey(["small", "candidates", "labels"]))
+    assert labels is not None
+    assert labels.asset_materialization is not None
+    assert labels.asset_materialization.metadata["isolation"].value == "locked SQL"
     assert instance.get_latest_materialization_event(dg.AssetKey(["small", "candidates", "fails"])) is None
     assert checks(instance) == {
         "candidates/labels ran_to_its_end": True,
