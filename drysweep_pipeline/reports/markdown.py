@@ -136,18 +136,18 @@ def _finding(row: Row) -> tuple[str, ...]:
 
 def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
     yield from ("", "## What each strategy yielded", "")
-    names = ("strategy", "found", "found by it alone", "rejected", "calls", "cost (USD)", "isolation")
+    names = ("strategy", "found", "found by it alone", "rejected", "calls", "cost (USD)")
     columns = ("found", "unique_found", "rejected", "calls")
     watched = any(row["canaries_expected"] is not None for row in strategies)
     yield from _table(
-        (*names, "canaries seen") if watched else names,
+        (*names, *(["canaries seen"] if watched else []), "isolation"),
         (
             (
                 cell(row["strategy"]),
                 *(str(row[name]) for name in columns),
                 f"{row['cost_usd']:.2f}",
-                cell(row["isolation"] or "not recorded"),
                 *([_recall(row)] if watched else []),
+                cell(row["isolation"] or "not recorded"),
             )
             for row in strategies
         ),

@@ -96,7 +96,11 @@ def test_a_program_and_a_function_see_the_canary_and_nothing_of_it_lands(tmp_pat
     assert counted == {"looks": 1, "compares": 2, "reads": 1}
 
 
-def test_a_program_that_misses_the_canary_is_asked_once_more_and_all_that_it_found_is_kept(tmp_path: Path) -> None:
+def test_a_program_that_misses_the_canary_is_asked_once_more_and_all_that_it_found_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that they may leave a note about their first attempt.
+    monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
     planted(tmp_path)
     tried = tmp_path / "tried"
     counts = f"from pathlib import Path\ntried = Path({str(tried)!r})\n"
