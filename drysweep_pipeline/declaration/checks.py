@@ -109,7 +109,7 @@ def sql_problems(declaration: Declaration) -> list[DeclarationError]:
 
 def model_problems(declaration: Declaration) -> list[DeclarationError]:
     """Return what keeps the models of a sweep from being asked here: the library, their provider, their address."""
-    written = Written(declaration.path, None, Sweep, _document(declaration))
+    written = Written(declaration.path, None, Sweep, document_of(declaration))
     found: list[DeclarationError] = []
     for keys, who in _asking(declaration.sweep):
         for model in models_of(who):
