@@ -412,6 +412,7 @@ def test_a_table_that_lost_its_rows_hides_what_was_in_it(tmp_path: Path) -> None
     assert Compared(then, frozen(tmp_path, material), material).hidden() == ["b (not read)"]
 
 
+@pytest.mark.soak
 def test_a_real_index_of_code_is_tables(tmp_path: Path) -> None:
     folder = real_data("certbot_six")
     columns = {"path": "VARCHAR", "line": "BIGINT", "tokens": "VARCHAR[]"}
