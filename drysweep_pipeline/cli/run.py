@@ -60,5 +60,6 @@ def _naming(declared_in: Path) -> Iterator[None]:
     try:
         yield
     except MaterialError as error:
-        error.help = "; ".join(part for part in (error.help, f"material.path is declared in {declared_in}") if part)
+        key = error.key if (error.key or "").startswith("material.") else "material.path"
+        error.help = "; ".join(part for part in (error.help, f"{key} is declared in {declared_in}") if part)
         raise

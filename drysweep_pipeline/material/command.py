@@ -105,45 +105,47 @@ class _Reading:
             return
         table, row = said.get("table"), said.get("row")
         if set(said) != {"table", "row"} or not isinstance(row, dict):
-            raise self._wrong(f"{exact.shown(said)} is no row of a table")
+            raise self._wrong(f"is {exact.shown(said)}, which is no row of a table")
         if table not in self._rows:
-            raise self._wrong(f"the table {exact.shown(table)} is not declared: there is {', '.join(self._rows)}")
+            raise self._wrong(
+                f"names the table {exact.shown(table)}, which is not declared: there is {', '.join(self._rows)}"
+            )
         rows = self._rows[table]
         rows.append(json.dumps(row, sort_keys=True, ensure_ascii=False))
         if len(rows) > self._material.max_rows:
-            raise self._wrong(f"the table {table} has more than max_rows ({self._material.max_rows}) rows")
+            raise self._wrong(f"is one more row of {table} than max_rows ({self._material.max_rows})")
 
     def whole(self) -> Printed:
         """Return all that was printed. Raises ``MaterialError`` where it is not known to be all."""
         printed = Printed({name: sorted(rows) for name, rows in self._rows.items()})
         if self._said is None:
-            raise self._wrong("the last, is not the mark of the end")
+            raise self._wrong("is the last, and not the mark of the end")
         if self._said != printed.count:
-            raise self._wrong(f"the mark of the end counts {self._said} rows, and {printed.count} were printed")
+            raise self._wrong(f"counts {self._said} rows as the mark of the end, and {printed.count} were printed")
         return printed
 
     def _object(self, line: bytes) -> dict[str, Any]:
         try:
             said = exact.value(line.decode())
         except UnicodeDecodeError as error:
-            raise self._wrong(f"byte {error.start + 1}: not UTF-8") from None
+            raise self._wrong(f"is not UTF-8 at byte {error.start + 1}") from None
         except json.JSONDecodeError as error:
-            raise self._wrong(f"column {error.colno}: not JSON: {error.msg}") from None
+            raise self._wrong(f"is not JSON at column {error.colno}: {error.msg}") from None
         except ValueError as error:
-            raise self._wrong(str(error)) from None
+            raise self._wrong(f"is not taken: {error}") from None
         if not isinstance(said, dict):
-            raise self._wrong(f"{exact.shown(said)} is no JSON object")
+            raise self._wrong(f"is {exact.shown(said)}, which is no JSON object")
         return said
 
     def _mark(self, said: dict[str, Any]) -> int:
         count = said.get("count")
         if said.get("drysweep") != "end" or set(said) != {"drysweep", "count"} or type(count) is not int or count < 0:
-            raise self._wrong(f"{exact.shown(said)} is no mark of the end")
+            raise self._wrong(f"is {exact.shown(said)}, which is no mark of the end")
         return count
 
     def _wrong(self, what: str) -> MaterialError:
-        where = f"{self._material.argv[0]}: line {self._number}"
-        return MaterialError(f"{where}: {what}", key="material.argv", help=_HELP)
+        said = f"line {self._number} {what}" if self._number else "printed nothing, not even the mark of the end"
+        return MaterialError(f"{self._material.argv[0]}: {said}", key="material.argv", help=_HELP)
 
 
 def _iso(as_of: datetime) -> str:

@@ -74,19 +74,27 @@ def test_the_same_rows_are_one_snapshot_in_any_order_and_one_byte_makes_another(
 
 NOT_WHOLE = {
     "failing": (NODES + "sys.exit('no mesh today')", {}, r"exited with 1: no mesh today"),
-    "no mark": ('say("nodes", id="a")', {}, r"line 1: the last, is not the mark of the end"),
-    "nothing": ("", {}, r"line 0: the last, is not the mark"),
-    "miscounted": ('say("nodes", id="a")\nend(2)', {}, r"counts 2 rows, and 1 were printed"),
-    "more": (NODES + 'say("nodes", id="c")', {}, r"line 4: follows the mark of the end"),
-    "usage": ("end(0, usage={})", {}, r"is no mark of the end"),
-    "undeclared": ('say("edges", id="a")\nend(1)', {}, r'line 1: the table "edges" is not declared: there is nodes'),
-    "no row": ('print(\'{"table": "nodes", "row": []}\')\nend(1)', {}, r"line 1: .* is no row of a table"),
+    "no mark": ('say("nodes", id="a")', {}, r"line 1 is the last, and not the mark of the end"),
+    "nothing": ("", {}, r"printed nothing, not even the mark of the end"),
+    "miscounted": (
+        'say("nodes", id="a")\nend(2)',
+        {},
+        r"line 2 counts 2 rows as the mark of the end, and 1 were printed",
+    ),
+    "more": (NODES + 'say("nodes", id="c")', {}, r"line 4 follows the mark of the end"),
+    "usage": ("end(0, usage={})", {}, r"which is no mark of the end"),
+    "undeclared": (
+        'say("edges", id="a")\nend(1)',
+        {},
+        r'line 1 names the table "edges", which is not declared: there is nodes',
+    ),
+    "no row": ('print(\'{"table": "nodes", "row": []}\')\nend(1)', {}, r"line 1 is .*, which is no row of a table"),
     "twice": ('print(\'{"table": "nodes", "row": {"a": 1, "a": 2}}\')\nend(1)', {}, r'the key "a" is there twice'),
-    "noise": ("print('connecting...')\nend(0)", {}, r"line 1: column 1: not JSON"),
-    "not text": (r"sys.stdout.buffer.write(b'\xff\n')", {}, r"line 1: byte 1: not UTF-8"),
+    "noise": ("print('connecting...')\nend(0)", {}, r"line 1 is not JSON at column 1"),
+    "not text": (r"sys.stdout.buffer.write(b'\xff\n')", {}, r"line 1 is not UTF-8 at byte 1"),
     "slow": ("time.sleep(60)", {"timeout_s": 0.3}, r"still running after 0.3 s"),
     "long": ("print('x' * 10_000)", {"max_bytes": 1000}, r"truncated: more than 1000 bytes"),
-    "many": (NODES, {"max_rows": 1}, r"the table nodes has more than max_rows \(1\) rows"),
+    "many": (NODES, {"max_rows": 1}, r"line 2 is one more row of nodes than max_rows \(1\)"),
     "none": ("end(0)", {"tables": {"nodes": {"columns": {"id": "VARCHAR"}}}}, r"holds no row in any table"),
 }
 
