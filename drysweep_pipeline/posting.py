@@ -95,7 +95,7 @@ class _Again(FinderError):
         super().__init__(what)
 
 
-class _Unwaited(ThreadPoolExecutor):
+class Unwaited(ThreadPoolExecutor):
     """Threads that nobody waits for once a call is over."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -133,7 +133,7 @@ class _Call:
 
     async def _in_time(self) -> Answer:
         # Where names are looked up; the system cannot be told to stop doing so.
-        asyncio.get_running_loop().set_default_executor(_Unwaited(max_workers=1))
+        asyncio.get_running_loop().set_default_executor(Unwaited(max_workers=1))
         self._until = time.monotonic() + self._box.seconds
         async with self._interruptible():
             try:

@@ -19,6 +19,7 @@ from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.finders import jsonl
 from drysweep_pipeline.llm import failures, models
 from drysweep_pipeline.llm.failures import final
+from drysweep_pipeline.posting import Unwaited
 from drysweep_pipeline.values import ONE_CALL, Usage
 
 T = TypeVar("T")
@@ -118,6 +119,8 @@ class _Conversation(Generic[T]):
         """Hold it until it is answered, over, or killed. Raises ``FinderError``."""
         task = asyncio.current_task()
         assert task is not None
+        # Where names are looked up, which nothing can stop.
+        asyncio.get_running_loop().set_default_executor(Unwaited(max_workers=1))
         with self._lock:
             if self._killed:
                 raise FinderError("interrupted before it was asked")

@@ -5,6 +5,7 @@ None of what a model may do instead of answering may be taken for having found n
 
 import json
 import re
+import socket
 import threading
 import time
 import warnings
@@ -238,6 +239,19 @@ def test_a_model_that_takes_too_long_is_not_waited_for_however_it_does(tmp_path:
         assert [each.status for each in run.attempts] == ["timeout", "timeout"]
         assert f"timeout: openai-chat:{name} had not answered after" in (run.reason or "")
         assert all(each.seconds < 10 for each in run.attempts)
+
+
+def test_a_name_that_is_looked_up_for_ever_does_not_hold_the_deadline(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(30))
+    began = time.monotonic()
+    base_url = server.url.replace("127.0.0.1", "localhost")
+    _, run = looked(tmp_path, server, found(), timeout_s=0.5, base_url=base_url)
+    over.set()
+    assert [each.status for each in run.attempts] == ["timeout", "timeout"]
+    assert time.monotonic() - began < 25
 
 
 def test_an_answer_that_never_ends_is_read_no_further_than_any_model_writes(
