@@ -449,3 +449,18 @@ def test_the_example_of_the_page_on_models_finds_and_judges(tmp_path: Path, serv
     told = summary(campaign.home.home, "naming", campaign.id)
     assert (told["outcome"], told["new"], told["confirmed"]) == ("converged", [1, 0, 0], 1)
     assert told["states"] == {"api.yaml/vague": "open"}
+
+
+@pytest.mark.parametrize("protocol", ["openai", "openai-chat"])
+def test_where_nothing_is_declared_the_provider_knows_its_address_its_key_and_its_price(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "the-usual-one")
+    known = {"model": f"{protocol}:gpt-5-mini", "base_url": None, "price": None}
+    _, run = looked(tmp_path, server, honest, temperature=None, **known)
+    [asked] = server.asked
+    assert (run.status, asked.key, asked.body["store"]) == ("ok", "Bearer the-usual-one", False)
+    cost = prices.cost("openai:gpt-5-mini", 1000, 50)
+    assert cost
+    assert run.attempts[0].usage == Usage(1, 1050, cost)

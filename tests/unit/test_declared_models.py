@@ -154,7 +154,7 @@ def test_a_model_that_nobody_here_can_ask_is_refused_before_it_is_asked(tmp_path
     assert model_problems(read_declaration(declared(tmp_path, f"{ASKS}, {LOCAL}"))) == []
 
 
-def test_without_the_extra_validate_says_so_and_reading_does_not_need_it(tmp_path: Path) -> None:
+def test_without_the_extra_validate_says_so_and_a_strategy_did_not_run(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules["pydantic_ai"] = None
@@ -162,13 +162,21 @@ sys.modules["genai_prices"] = None
 from pathlib import Path
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import model_problems
-from drysweep_pipeline.engine import rounds
-declaration = read_declaration(Path({str(declared(tmp_path, judge="{kind: llm, models: ['openai:gpt-5']}"))!r}))
-for problem in model_problems(declaration):
+from drysweep_pipeline.engine.wave import wave
+from drysweep_pipeline.home import Home
+from tests.sweeps import begin
+path = Path({str(declared(tmp_path, judge="{kind: llm, models: ['openai:gpt-5']}"))!r})
+for problem in model_problems(read_declaration(path)):
     print(problem)
+for run in wave(begin(path, Home(path.parent / "home")), 1):
+    if run.strategy == "mine":
+        print(run.status, run.attempts[0].usage.tokens, run.reason)
 """
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.txt").write_text("a")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    first, second = done.stdout.splitlines()
+    first, second, run = done.stdout.splitlines()
+    assert run.startswith("not_run 0 asking a model needs pydantic-ai, which is not installed")
     for line, key in ((first, "strategies[1].model"), (second, "judge.models")):
         assert f"{key}: asking a model needs pydantic-ai, which is not installed" in line
         assert "(install drysweep-pipeline[llm])" in line
