@@ -17,16 +17,18 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from drysweep_pipeline import exact
 from drysweep_pipeline.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import TablesMaterial, TableSource
 from drysweep_pipeline.errors import FinderError, MaterialError
+from drysweep_pipeline.installation import interpreter_places
 from drysweep_pipeline.material.globs import may_hide, pattern
 from drysweep_pipeline.material.listing import File, Listing, list_files, read_into
 from drysweep_pipeline.tabular.wanted import Wanted
@@ -210,7 +212,7 @@ def read_files(
     given = json.dumps({"out": str(out), "scratch": str(scratch), "tables": tasks}).encode() + b"\n"
     answers: list[dict[str, Any]] = []
     try:
-        with _child(scratch) as child:
+        with Child(_reader(scratch, out)) as child:
             answers += [json.loads(line) for line in lines(child, given, seconds)]
     except FinderError as error:
         at = tasks[len(answers)]["name"] if len(answers) < len(tasks) else tasks[-1]["name"]
@@ -222,8 +224,8 @@ def read_files(
     return rows, {said["table"]: str(said["unread"]) for said in answers[:-1] if "unread" in said}
 
 
-@contextmanager
-def _child(scratch: Path) -> Iterator[Child]:
+def _reader(scratch: Path, out: Path) -> Program:
+    """Return the child that reads: where the kernel has walls, it reaches its copies, its answers and its libraries."""
     argv = (sys.executable, "-I", "-m", "drysweep_pipeline.tabular")
-    with Child(Program(argv, scratch, environment(scratch, (), {}))) as child:
-        yield child
+    walls = Confinement((scratch, out), reads=(*interpreter_places(), Path(exact.__file__).parent))
+    return Program(argv, scratch, environment(scratch, (), {}), confinement=walls)

@@ -41,6 +41,9 @@ def write(wanted: Wanted, path: Path, scratch: Path) -> int:
     except pa.ArrowMemoryError:
         raise
     except (pa.ArrowException, OSError) as error:
+        # With a number it is the system that complains, of a full disk for instance; without one, Arrow of the file.
+        if getattr(error, "errno", None) is not None:
+            raise
         raise Unread(str(error).strip().splitlines()[0]) from None
 
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from drysweep_pipeline.confinement import is_confining
 from drysweep_pipeline.declaration import errors, read_declaration
 from drysweep_pipeline.declaration.checks import sql_problems
-from drysweep_pipeline.declaration.model import TablesMaterial
+from drysweep_pipeline.declaration.model import TablesMaterial, TableSource
 from drysweep_pipeline.engine.closings import Compared
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material import Snapshot, freeze, tabular
@@ -270,6 +271,18 @@ def test_a_file_that_unpacks_to_more_than_there_is_room_for_refuses_the_campaign
     assert (tmp_path / "r" / "bomb.parquet").stat().st_size < 5_000_000
     with pytest.raises(MaterialError, match="the table bomb was not read"):
         frozen(tmp_path, tables({"bomb": "bomb.parquet"}))
+
+
+@pytest.mark.skipif(not is_confining(), reason="this kernel has no Landlock")
+def test_the_child_that_reads_reaches_nothing_but_its_copies(tmp_path: Path) -> None:
+    folder = written(tmp_path / "r", {"a.csv": "a\n1\n"})
+    out, scratch = tmp_path / "out", tmp_path / "scratch"
+    out.mkdir()
+    scratch.mkdir()
+    source = TableSource(file="a.csv", format="csv")
+    given = [tabular.task("t", source, [folder / "a.csv"], 10, 100)]
+    with pytest.raises(MaterialError, match=r"the table t was not read: .*Permission denied"):
+        tabular.read_files(given, out, scratch, 60)
 
 
 def test_reading_that_takes_too_long_refuses_the_campaign_and_leaves_no_snapshot(tmp_path: Path) -> None:
