@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from drysweep_pipeline.cli import main
 from tests.finders import command, declared, function
+from tests.model_server import Answer, Asked, ModelServer, found
+from tests.models import cites, model
 from tests.sweeps import NO_OWNER, registry
 
 # One of every sort; each finds three services, some under other names each time.
@@ -126,3 +129,29 @@ def test_without_probe_nothing_is_run_and_nothing_left(
     assert not (tmp_path / "home").exists()
     assert main(["validate", str(path), "--probe"]) == 0
     assert "steady: empty, both looks found nothing" in capsys.readouterr().out
+
+
+def test_models_and_services_are_probed_like_all_others(
+    tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRYSWEEP_HOME", str(tmp_path / "home"))
+    registry(tmp_path / "registry", {"apix": None, "webx": None})
+    times = iter(range(100))
+
+    def says_it_anew(asked: Asked) -> Answer:
+        again = next(times)
+        return found(*(cites(n, row["service"], failure_mode=f"worded {again}") for n, row in enumerate(asked.rows, 1)))
+
+    said = {"findings": [{"service": "apix", "failure_mode": "m"}], "end": True}
+    httpserver.expect_request("/find").respond_with_json(said)
+    with ModelServer().answering(says_it_anew) as server:
+        service = {"name": "served", "kind": "http", "url": httpserver.url_for("/find"), "retries": 0}
+        path = declared(tmp_path, [model(tmp_path, server), service])
+        assert main(["validate", str(path), "--probe", "--json"]) == 0
+        assert len(server.asked) == 2
+    worded, served = json.loads(capsys.readouterr().out)["probe"]
+    assert (worded["became"], worded["fields"], worded["pairs"]) == ("unstable", ["failure_mode"], 2), worded[
+        "sentence"
+    ]
+    assert worded["tokens"] > 0
+    assert (served["became"], served["calls"]) == ("stable", 2)
