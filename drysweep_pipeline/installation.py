@@ -41,7 +41,14 @@ def interpreter_places() -> tuple[Path, ...]:
 
 def called_with(base: Path, reads: Sequence[str]) -> tuple[Path, ...]:
     """Return what a child needs to read that calls a function declared in the folder ``base``."""
-    return (WORKER, *interpreter_places(), *map(Path, search_path(base)), *beside(reads, base))
+    return (WORKER, *interpreter_places(), *map(Path, search_path(base)), *declared_places(reads, base))
+
+
+def declared_places(reads: Sequence[str], base: Path) -> tuple[Path, ...]:
+    """Return what is declared to be read, relative to ``base``; of a program, also what it is installed with."""
+    declared = beside(reads, base)
+    programs = (path for path in declared if path.is_file() and os.access(path, os.X_OK))
+    return (*declared, *(place for program in programs for place in program_places(str(program), None)))
 
 
 def _places(program: Path, search: str | None, depth: int) -> Iterator[Path]:

@@ -20,6 +20,7 @@ from drysweep_pipeline.declaration.model import (
     CommandJudge,
     CommandMaterial,
     CommandStrategy,
+    InAChild,
     LlmJudge,
     LlmStrategy,
     Model,
@@ -251,6 +252,10 @@ def _in_a_child(who: Part, name: str, base: Path) -> Iterator[str]:
         )
     if isinstance(who, Service) and who.ca_file is not None and not (base / who.ca_file).is_file():
         yield f"T{name[1:]} trusts the authorities in {who.ca_file}, which is no file: nothing can be asked of it here."
+    if isinstance(who, InAChild):
+        for path in who.reads:
+            if not (base / path).exists():
+                yield f"T{name[1:]} is to read {path}, which is not there."
     if isinstance(who, CommandMaterial | CommandJudge | PythonJudge | CommandStrategy | PythonStrategy | Service):
         for variable in who.env:
             if variable not in os.environ:

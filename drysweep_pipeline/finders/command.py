@@ -13,8 +13,8 @@ from drysweep_pipeline.finders import sarif
 from drysweep_pipeline.finders.jsonl import Lines, Row
 from drysweep_pipeline.finders.printed import angle_words, taken, texts, told, variables
 from drysweep_pipeline.finders.request import Found, Request
-from drysweep_pipeline.installation import program_places
-from drysweep_pipeline.programs import beside, filled, named, words
+from drysweep_pipeline.installation import declared_places, program_places
+from drysweep_pipeline.programs import filled, named, words
 
 
 def search(request: Request) -> Found:
@@ -45,7 +45,7 @@ def _program(request: Request, strategy: CommandStrategy, copy: Path | None, scr
         confinement=Confinement(
             (scratch,),
             () if copy is None else (copy,),
-            (*program_places(argv[0], told.get("PATH")), *named(argv), *beside(strategy.reads, request.base)),
+            (*program_places(argv[0], told.get("PATH")), *named(argv), *declared_places(strategy.reads, request.base)),
         ),
         memory_mb=strategy.memory_mb,
     )

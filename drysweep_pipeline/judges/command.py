@@ -10,11 +10,11 @@ from drysweep_pipeline.child import Children, Program, environment, lines, scrat
 from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import CommandJudge
 from drysweep_pipeline.errors import FinderError
-from drysweep_pipeline.installation import program_places
+from drysweep_pipeline.installation import declared_places, program_places
 from drysweep_pipeline.judges import answer
 from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
 from drysweep_pipeline.material.copy import laid_out
-from drysweep_pipeline.programs import beside, filled, found, named, words
+from drysweep_pipeline.programs import filled, found, named, words
 
 PARALLEL = 8
 ANSWER_BYTES = 1 << 20
@@ -58,7 +58,11 @@ def _program(judge: CommandJudge, question: Question, call: Call, material: Path
     base = question.base
     argv = _argv(judge, question, call, material)
     known = environment(scratch, judge.env, variables(question, call))
-    reads = (*program_places(argv[0], known.get("PATH")), *named(words(argv, base)), *beside(judge.reads, base))
+    reads = (
+        *program_places(argv[0], known.get("PATH")),
+        *named(words(argv, base)),
+        *declared_places(judge.reads, base),
+    )
     confinement = Confinement((scratch,), () if material is None else (material,), reads)
     return Program(argv, base, known, ANSWER_BYTES, ANSWER_BYTES, confinement, judge.memory_mb)
 

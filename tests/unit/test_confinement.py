@@ -213,6 +213,15 @@ def test_an_installation_is_seen_from_links_prefix_first_line_and_base(
     assert installation.program_places("no such", str(tmp_path)) == ()
 
 
+def test_a_program_that_is_declared_to_be_read_brings_along_what_it_is_installed_with(tmp_path: Path) -> None:
+    (tmp_path / "tools" / "bin").mkdir(parents=True)
+    (tmp_path / "tools" / "lib").mkdir()
+    (tmp_path / "tools" / "bin" / "tool").touch(0o700)
+    (tmp_path / "notes").touch(0o600)
+    found = installation.declared_places(["tools/bin/tool", "notes", "not there"], tmp_path)
+    assert set(found) == {tmp_path / name for name in ("tools", "tools/bin/tool", "notes", "not there")}
+
+
 def test_what_holds_the_home_is_opened_around_it(tmp_path: Path) -> None:
     for folder in ("a/b/home/sweeps", "a/c", "d"):
         (tmp_path / folder).mkdir(parents=True)

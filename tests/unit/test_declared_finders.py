@@ -60,6 +60,8 @@ def warned(folder: Path, strategy: str) -> list[str]:
         ("kind: command, argv: [x], allow_bare: true", "allow_bare", "format: sarif"),
         ("kind: command, argv: [x], timeout_s: 0", "timeout_s", "more than 0"),
         ("kind: command, argv: [x], deterministic: 1", "deterministic", "true or false"),
+        ("kind: command, argv: [x], reads: rules", "reads", "a list"),
+        ("kind: command, argv: [x], memory_mb: 8", "memory_mb", "64 or more"),
         ("kind: python", "call", "'call' is missing"),
         ("kind: python, call: finding", "call", "write module:name"),
         ("kind: python, call: './finding.py:find'", "call", "write module:name"),
@@ -96,6 +98,8 @@ def test_a_program_a_module_and_a_variable_that_are_not_here_are_warned_of(tmp_p
     (tmp_path / "finding_here.py").write_text("raise RuntimeError('imported')")
     assert warned(tmp_path, "kind: python, call: 'finding_here:find'") == []
     assert "NOBODY_SET_THIS" in " ".join(warned(tmp_path, "kind: command, argv: [sh], env: [NOBODY_SET_THIS]"))
+    reads = "kind: command, argv: [sh], reads: [find.sh, /usr, not_there]"
+    assert warned(tmp_path, reads) == ["The strategy 'mine' is to read not_there, which is not there."]
 
 
 @pytest.mark.parametrize(
