@@ -6,12 +6,14 @@ attempts.
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from drysweep_pipeline.confinement import available
 from drysweep_pipeline.declaration import read_declaration
@@ -236,6 +238,27 @@ def test_what_lies_beside_the_declaration_is_read_by_programs_only_where_it_is_n
     assert runs["fails"].status == "not_run"
     assert "No module named 'helper'" in (runs["fails"].reason or "")
     assert "it is confined, see docs/isolation.md" in (runs["fails"].reason or "")
+
+
+def test_the_example_of_the_page_reads_what_it_declares(place: Home, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "isolation.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    [strategy] = YAML(typ="safe").load(block)
+    folder = tmp_path / "project"
+    for name in ("project/checks", "shared"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "shared" / "rules.json").write_text('"owner"')
+    (folder / "checks" / "helper.py").write_text("def lacks(text, rule): return rule not in text\n")
+    (folder / "checks" / "find.py").write_text(f"""
+import helper, json, pathlib, sys
+rule = json.loads(pathlib.Path({str(tmp_path / "shared" / "rules.json")!r}).read_text())
+texts = [path for path in pathlib.Path(sys.argv[1]).rglob("*.yaml") if helper.lacks(path.read_text(), rule)]
+found = [path.stem for path in texts]
+{SAY}""")
+    strategy["argv"][0] = sys.executable
+    campaign = begin(declared(folder, [strategy]), place)
+    [run] = wave(campaign, 1)
+    assert [row["subject"] for row in rows(campaign, run)] == ["new"], run.reason
 
 
 @pytest.mark.parametrize(

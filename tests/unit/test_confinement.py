@@ -17,6 +17,7 @@ from drysweep_pipeline.confinement import Confinement, around, available, isolat
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.finders import FINDERS
 from drysweep_pipeline.programs import named
+from drysweep_pipeline.values import Isolation
 
 needs_landlock = pytest.mark.skipif(isinstance(available(), str), reason=f"no Landlock here: {available()}")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="root alone has what is given up here")
@@ -271,6 +272,17 @@ def test_every_kind_of_finder_says_what_isolates_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
     assert {kind for kind in FINDERS if isolation_of(kind) == "none"} == {"command", "python"}
     assert isolation_of("a kind to come") == "none"
+
+
+def test_the_page_on_isolation_has_every_word_of_it() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "isolation.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1].strip().strip("`") for line in page.splitlines() if line.startswith("| `")]
+    assert {word for word in Isolation if not any(row.startswith(word) for row in rows)} == set()
+    assert {str(path) for path in confinement.SYSTEM if path.count("/") == 1 and f"`{path}" not in page} <= {
+        "/lib32",
+        "/lib64",
+        "/libx32",
+    }
 
 
 def test_the_variable_that_chooses_is_auto_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
