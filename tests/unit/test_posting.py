@@ -115,7 +115,9 @@ def test_a_service_that_says_when_is_asked_then(httpserver: HTTPServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "when", ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), "9" * 400]
+    "when",
+    ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), "9" * 400],
+    ids=["seconds", "a date", "too many seconds for a number"],
 )
 def test_a_service_that_wants_more_time_than_there_is_is_given_up_at_once(httpserver: HTTPServer, when: str) -> None:
     httpserver.expect_request("/find").respond_with_data("wait", status=429, headers={"Retry-After": when})

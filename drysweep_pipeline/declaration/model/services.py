@@ -1,0 +1,61 @@
+"""Services as they are declared: where they are, what they are sent beside the question, and how long is waited."""
+
+from typing import Annotated
+
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+)
+
+from drysweep_pipeline import addresses
+from drysweep_pipeline.declaration.model.parts import AtMost, Part, first_repeated, is_ours_to_pass_on, not_allowed
+from drysweep_pipeline.values import Usage
+
+MOST_RETRIES = 10
+
+
+class Service(Part):
+    """Where a service is that answers over HTTP, what it is told in headers, and how often a call is tried again."""
+
+    allow_plain_http: StrictBool = False
+    url: str
+    headers: dict[str, str] = Field(default_factory=dict)
+    ca_file: Annotated[str, Field(min_length=1)] | None = None
+    retries: StrictInt = Field(default=2, ge=0, le=MOST_RETRIES)
+    at_most: AtMost = AtMost()
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_address(cls, url: str, info: ValidationInfo) -> str:
+        fault = addresses.fault_of_url(url, allow_plain_http=info.data.get("allow_plain_http", False))
+        if fault is not None:
+            raise not_allowed(*fault)
+        return url
+
+    @field_validator("headers")
+    @classmethod
+    def _can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+        repeated = first_repeated([name.lower() for name in headers])
+        if repeated is not None:
+            name = list(headers)[repeated]
+            raise not_allowed(f"the header {name} is there twice", "case does not matter in the name of one", (name,))
+        for name, value in headers.items():
+            fault = addresses.fault_of_header(name, value)
+            if fault is not None:
+                raise not_allowed(*fault, at=(name,))
+        for variable in addresses.variables(headers):
+            is_ours_to_pass_on(variable)
+        return headers
+
+    @property
+    def env(self) -> tuple[str, ...]:
+        """The variables that hold what is sent in headers."""
+        return addresses.variables(self.headers)
+
+    @property
+    def worst(self) -> Usage:
+        """What one call uses at most, as declared."""
+        return self.at_most.usage
