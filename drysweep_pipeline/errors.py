@@ -18,6 +18,10 @@ ceiling is a result, not an error: see ``values.Outcome``.
 from pathlib import Path
 
 
+# How many of the names that there are an error tells.
+_NAMED = 10
+
+
 class DrysweepError(Exception):
     """The base of all that drysweep raises on purpose; ``exit_code`` is what the command line returns."""
 
@@ -91,7 +95,9 @@ class NotFound(Refused):
 
     def __init__(self, kind: str, name: str, known: list[str] | None = None) -> None:
         self.kind, self.name = kind, name
-        shown = ", ".join((known or [])[:5])
+        names = known or []
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        shown = ", ".join(names[:_NAMED]) + more
         super().__init__(f"no {kind} {name!r}", help=f"there is {shown}" if shown else f"there is no {kind} yet")
 
 
