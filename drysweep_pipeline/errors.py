@@ -17,7 +17,6 @@ ceiling is a result, not an error: see ``values.Outcome``.
 
 from pathlib import Path
 
-
 # How many of the names that there are an error tells.
 _NAMED = 10
 
