@@ -23,7 +23,7 @@ from py_landlock import (
     create_ruleset,
     get_abi_version,
 )
-from py_landlock.abi import get_supported_fs, get_supported_scope
+from py_landlock.abi import MAX_KNOWN_ABI, get_supported_fs, get_supported_scope
 
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.values import Isolation
@@ -92,9 +92,9 @@ def hint(complaint: str) -> str | None:
 
 @cache
 def available() -> int | str:
-    """Return the version of Landlock's interface that the kernel offers, or why it offers none."""
+    """Return the version of Landlock's interface that is in force here, or why there is none."""
     try:
-        return int(get_abi_version())
+        return min(get_abi_version(), MAX_KNOWN_ABI)  # a newer kernel is asked for what we know
     except LandlockError as error:
         return str(error)
 
