@@ -18,10 +18,10 @@ from drysweep_pipeline.declaration.model import ScriptedMaterial
 from drysweep_pipeline.durable import only_one, read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.moves import snapshot_round
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.reverting import Bench, Reverted, raised
-from drysweep_pipeline.engine.wave import budget_of
 from drysweep_pipeline.errors import DrysweepError, MaterialError, Refused
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.reading import rows

@@ -15,9 +15,9 @@ from drysweep_pipeline.declaration.model import ScriptedMaterial, Strategy
 from drysweep_pipeline.engine import actions, journal
 from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.naming import sighted_in_round
+from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import by_chance, cuts_off
-from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger.absence import Absence, absences

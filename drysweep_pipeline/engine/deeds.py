@@ -14,11 +14,11 @@ from uuid import UUID
 from drysweep_pipeline.engine import actions, journal, standing
 from drysweep_pipeline.engine.campaign import Campaign, load, ordinary
 from drysweep_pipeline.engine.naming import Sighted, meant, short, sighted
+from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.engine.proof import Proof, proof_of
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.texts import check_texts
-from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home

@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from drysweep_pipeline.budget import Spent
+from drysweep_pipeline.budget import Budget, Spent
 from drysweep_pipeline.convergence import Answer, RoundResult, Standing, after_answer, after_round
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine.campaign import Campaign
 
 DECISION = "decision.json"
+CALLS = "calls.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,13 @@ def standing(campaign: Campaign) -> Standing:
 def standing_before(campaign: Campaign, round: int) -> Standing:
     """Return where a campaign stood when a round began."""
     return _folded(campaign, round - 1)
+
+
+def budget_of(campaign: Campaign, round: int) -> Budget:
+    """Return the money of a round: its ceilings, what was spent before it, and what its journal says."""
+    before = standing_before(campaign, round)
+    free = round <= before.free_until
+    return Budget(None if free else before.ceilings, before.spent, campaign.folder(round) / CALLS)
 
 
 def _folded(campaign: Campaign, until: int | None) -> Standing:

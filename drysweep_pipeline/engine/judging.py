@@ -22,10 +22,11 @@ from drysweep_pipeline.confinement import places_of
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.journal import budget_of
+from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.votes import FILE as VOTES
 from drysweep_pipeline.engine.votes import Votes
-from drysweep_pipeline.engine.wave import budget_of, read_plan, snapshot_of
 from drysweep_pipeline.errors import FinderError, RoundGap
 from drysweep_pipeline.judges import JUDGES, PAID, Question, Ruling, panel
 from drysweep_pipeline.judges.answer import text

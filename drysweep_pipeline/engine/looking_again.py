@@ -31,8 +31,8 @@ from drysweep_pipeline.engine.campaign import (
     load,
     ordinary,
 )
+from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.engine.starting import start
-from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.errors import DeclarationError, IntegrityError, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot

@@ -11,7 +11,7 @@ from uuid import UUID
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.engine import actions
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.wave import read_plan, snapshot_of
+from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.ledger import Ledger, journal, lives
 from drysweep_pipeline.values import Event, Place, Rule, State
 

@@ -15,7 +15,7 @@ from drysweep_pipeline.declaration.model import CommandMaterial, ScriptedMateria
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.naming import Sighted
-from drysweep_pipeline.engine.wave import read_plan, snapshot_of
+from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.errors import IntegrityError, MaterialError
 from drysweep_pipeline.material import Snapshot, git, resolve_path
 

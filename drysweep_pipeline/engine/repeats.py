@@ -3,7 +3,7 @@
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.declaration.model import VARYING, OutsideStrategy, Strategy, names_in_argv, query_of
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.wave import Plan, read_plan
+from drysweep_pipeline.engine.planning import Plan, read_plan
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.sandbox import check_query
 from drysweep_pipeline.variation import angles_left

@@ -15,8 +15,8 @@ from drysweep_pipeline.budget import Budget, Meter
 from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, Strategy
 from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.engine.repeats import repeatable
-from drysweep_pipeline.engine.wave import read_plan, snapshot_of
 from drysweep_pipeline.errors import FinderError, IntegrityError, MaterialError, Refused
 from drysweep_pipeline.landing import LandedFile
 from drysweep_pipeline.material import Snapshot, git

@@ -12,9 +12,10 @@ from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
 from drysweep_pipeline.engine import actions, churn, closings, journal, judging, moves, standing
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.journal import budget_of
+from drysweep_pipeline.engine.planning import check_due
 from drysweep_pipeline.engine.repeats import all_angles_used, repeats
 from drysweep_pipeline.engine.state import check_lease
-from drysweep_pipeline.engine.wave import budget_of, check_due
 from drysweep_pipeline.errors import IntegrityError, RoundGap
 from drysweep_pipeline.landing import Manifest
 from drysweep_pipeline.ledger import Ledger, intake, lives, open_ledger

@@ -12,10 +12,11 @@ import dagster as dg
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine import rounds as engine
 from drysweep_pipeline.engine.campaign import Campaign, load
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.quality import merged
 from drysweep_pipeline.engine.starting import released
 from drysweep_pipeline.engine.state import change_state, read_states, take_lease
-from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.orchestration import checks

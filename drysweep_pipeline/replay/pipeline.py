@@ -11,8 +11,9 @@ from typing import Any
 from drysweep_pipeline.engine import deeds, people, rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.starting import start
-from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay import answer, scripted
 from drysweep_pipeline.replay.scenario import Action, RevertResolves, Scenario, ScriptedCampaign

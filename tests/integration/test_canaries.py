@@ -12,7 +12,8 @@ from werkzeug import Request, Response
 from drysweep_pipeline.canaries import HIDDEN, Recall
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import canary_problems, sql_problems
-from drysweep_pipeline.engine.wave import plan, read_plan, wave
+from drysweep_pipeline.engine.planning import plan, read_plan
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import MaterialError, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun, read_manifest

@@ -14,8 +14,9 @@ from drysweep_pipeline import landing
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import churn, deeds, journal, people, rounds
 from drysweep_pipeline.engine.campaign import Campaign, Overrides
-from drysweep_pipeline.engine.journal import standing
-from drysweep_pipeline.engine.wave import budget_of, plan, wave
+from drysweep_pipeline.engine.journal import budget_of, standing
+from drysweep_pipeline.engine.planning import plan
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed

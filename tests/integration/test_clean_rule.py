@@ -13,7 +13,8 @@ import pytest
 from drysweep_pipeline.engine import deeds, rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
-from drysweep_pipeline.engine.wave import plan, read_plan, wave
+from drysweep_pipeline.engine.planning import plan, read_plan
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed

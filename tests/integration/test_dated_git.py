@@ -11,7 +11,7 @@ import pytest
 from drysweep_pipeline.cli.backfilling import dates
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial, TablesMaterial
-from drysweep_pipeline.engine.wave import plan
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.errors import DeclarationError, MaterialError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot, dates_of, freeze

@@ -17,8 +17,9 @@ from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import journal, people, rounds
 from drysweep_pipeline.engine.campaign import Overrides, campaigns, load
 from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.state import read_state, take_lease
-from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Busy, DeclarationError, MaterialError, Refused, RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import intake, open_ledger

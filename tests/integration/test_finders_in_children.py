@@ -16,8 +16,8 @@ import pytest
 
 from drysweep_pipeline.child import environment
 from drysweep_pipeline.engine import churn, deeds
-from drysweep_pipeline.engine.journal import standing
-from drysweep_pipeline.engine.wave import budget_of, read_plan
+from drysweep_pipeline.engine.journal import budget_of, standing
+from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest

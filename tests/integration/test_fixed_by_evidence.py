@@ -11,7 +11,8 @@ from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import deeds, people
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.deeds import Asked
-from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.engine.planning import plan
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed

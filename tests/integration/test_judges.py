@@ -18,8 +18,8 @@ from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import warnings
 from drysweep_pipeline.engine import deeds
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.votes import FILE as VOTES
-from drysweep_pipeline.engine.wave import budget_of
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.replay.pipeline import steps

@@ -20,8 +20,8 @@ from drysweep_pipeline.engine.deeds import Asked, act
 from drysweep_pipeline.engine.journal import read_landed, standing
 from drysweep_pipeline.engine.looking_again import Again, again
 from drysweep_pipeline.engine.looking_again import begin as look_again
+from drysweep_pipeline.engine.planning import plan, read_plan
 from drysweep_pipeline.engine.state import read_state
-from drysweep_pipeline.engine.wave import plan, read_plan
 from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home

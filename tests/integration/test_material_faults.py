@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from drysweep_pipeline.engine.journal import standing
-from drysweep_pipeline.engine.wave import plan, read_plan, wave
+from drysweep_pipeline.engine.planning import plan, read_plan
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot, freeze

@@ -8,7 +8,8 @@ import pytest
 
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import sql_problems
-from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.engine.planning import plan
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from tests.finders import rows
 from tests.integration.test_tables import sqlite, written

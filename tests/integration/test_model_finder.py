@@ -17,7 +17,7 @@ import pytest
 
 from drysweep_pipeline.child import Children
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.wave import budget_of
+from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.finders import Found, Request
 from drysweep_pipeline.finders.llm import search
 from drysweep_pipeline.home import Home

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.wave import budget_of
+from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
 from drysweep_pipeline.replay.pipeline import steps

@@ -22,9 +22,9 @@ from drysweep_pipeline.engine import deeds, people
 from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.engine.starting import released
 from drysweep_pipeline.engine.state import Lease, change_state, hand_over, read_state
-from drysweep_pipeline.engine.wave import read_plan
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration import jobs as job_module
@@ -430,7 +430,8 @@ def test_a_tick_that_cannot_stop_a_campaign_in_the_middle_of_a_round_is_not_lost
     tmp_path: Path, home: Home, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from drysweep_pipeline.engine import rounds
-    from drysweep_pipeline.engine.wave import plan, wave
+    from drysweep_pipeline.engine.planning import plan
+    from drysweep_pipeline.engine.wave import wave
 
     monkeypatch.setattr(job_module, "SUPERSEDE_SECONDS", 0.6)
     path = declare(tmp_path, {"labels": NO_OWNER}, schedule=SUPERSEDE)

@@ -12,7 +12,7 @@ import pytest
 from drysweep_pipeline.declaration import errors, read_declaration
 from drysweep_pipeline.declaration.checks import warnings
 from drysweep_pipeline.declaration.model import CommandMaterial
-from drysweep_pipeline.engine.wave import plan, read_plan
+from drysweep_pipeline.engine.planning import plan, read_plan
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot, freeze, snapshot

@@ -21,8 +21,10 @@ from werkzeug import Response
 from drysweep_pipeline.budget import Budget, Ceilings, Meter, Spent
 from drysweep_pipeline.candidates import COLUMNS
 from drysweep_pipeline.declaration.model import HttpJudge, HttpStrategy
+from drysweep_pipeline.engine.journal import budget_of
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.votes import FILE as VOTES
-from drysweep_pipeline.engine.wave import budget_of, plan, wave
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import Request, http
 from drysweep_pipeline.home import Home
@@ -264,20 +266,23 @@ def test_each_retry_of_a_panel_is_a_call_and_none_is_made_that_the_ceiling_does_
 
 def test_votes_of_a_service_are_kept_from_the_moment_they_come(tmp_path: Path, httpserver: HTTPServer) -> None:
     home = Home(tmp_path / "home")
-    kept: list[bytes] = []
+    kept: list[bool] = []
+
+    def there(path: Path) -> bool:
+        return path.exists() and b'"verdict"' in path.read_bytes()
 
     def says(asked: Asked) -> Response:
         path = home.root / "sweeps" / "small" / "landing" / asked.get_json()["campaign"] / "r001" / VOTES
         until = time.monotonic() + 10
         # One request is served at a time: the first answer is on its way while the second is still asked for.
-        while kept and not path.exists() and time.monotonic() < until:
+        while kept and not there(path) and time.monotonic() < until:
             time.sleep(0.02)
-        kept.append(path.read_bytes() if path.exists() else b"")
+        kept.append(there(path))
         return by_name(asked)
 
     campaign = begin(declare(tmp_path, {"labels": NO_OWNER}, judge=judge(httpserver, says)), home)
     steps(campaign, 1)
-    assert [b'"verdict"' in each for each in kept] == [False, True]
+    assert kept == [False, True]
 
 
 def question(server_url: str, findings: int) -> Question:

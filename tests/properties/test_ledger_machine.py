@@ -30,10 +30,11 @@ from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration.model import Convergence
 from drysweep_pipeline.engine import deeds, journal, judging, people, rounds, standing
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.state import read_state
-from drysweep_pipeline.engine.wave import plan, wave
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Refused, RoundGap
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
