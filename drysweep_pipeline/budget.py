@@ -7,6 +7,7 @@ ceiling means for the campaign is decided in ``convergence``.
 
 import json
 import os
+import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +19,8 @@ from drysweep_pipeline.values import ONE_CALL, Usage
 
 # Sums of dollars are off by less than this, which is less than anybody charges.
 _DOLLAR_DIGITS = 9
+# As many bits as a JSON number keeps whole, with room to count on.
+_FIRST_BITS = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Budget:
     """The money of one round: reserve before calling, settle after. Safe to share between threads.
 
     ``ceilings`` is None in a round that no ceiling stops. ``journal`` is where reservations are written before
-    the calls are made; what an earlier process left there is read first.
+    the calls are made; what an earlier process left there is read first. Who only looks changes nothing in it.
     """
 
     def __init__(self, ceilings: Ceilings | None, before: Spent, journal: Path | None = None) -> None:
@@ -86,7 +89,9 @@ class Budget:
         self._lock = threading.Lock()
         self._open: dict[int, Usage] = {}
         self._settled = Usage()
-        self._next = 0
+        # Two processes that have one journal open never take the same number, so that neither settles the other's.
+        self._next = secrets.randbits(_FIRST_BITS)
+        self._torn = False
         self.lost = Usage()
         self.lost_for: tuple[str, ...] = ()
         self.tripped: str | None = None
@@ -154,6 +159,7 @@ class Budget:
     def _write(self, entry: dict[str, Any]) -> None:
         if self._journal is None:
             return
+        self._forget_torn_line(self._journal)
         with self._journal.open("a", encoding="utf-8") as out:
             out.write(json.dumps(entry) + "\n")
             out.flush()
@@ -164,12 +170,12 @@ class Budget:
         left: dict[int, tuple[Usage, str]] = {}
         # A torn last line is a reservation whose call was never made: it is written before the call.
         for line in journal.read_bytes().splitlines(keepends=True):
-            if line.endswith(b"\n"):
+            self._torn = not line.endswith(b"\n")
+            if not self._torn:
                 self._replay_line(line, left, journal)
         self.lost = sum((worst for worst, _ in left.values()), Usage())
         self.lost_for = tuple(purpose for _, purpose in left.values())
         self._settled += self.lost
-        self._forget_torn_line(journal)
 
     def _replay_line(self, line: bytes, left: dict[int, tuple[Usage, str]], journal: Path) -> None:
         try:
@@ -182,17 +188,16 @@ class Budget:
         usage = Usage(entry["calls"], entry.get("tokens", 0), entry.get("cost_usd", 0.0))
         if "reserve" in entry:
             left[entry["reserve"]] = usage, str(entry.get("for", ""))
-            self._next = max(self._next, entry["reserve"] + 1)
         elif left.pop(entry["settle"], None) is not None:
             self._settled += usage
         else:
             raise IntegrityError(f"settles reservation {entry['settle']}, which nobody made", file=journal)
 
-    @staticmethod
-    def _forget_torn_line(journal: Path) -> None:
-        whole = journal.read_bytes()
-        if whole and not whole.endswith(b"\n"):
-            os.truncate(journal, whole.rfind(b"\n") + 1)
+    def _forget_torn_line(self, journal: Path) -> None:
+        """Cut a torn last line off before something is written after it."""
+        if self._torn:
+            os.truncate(journal, journal.read_bytes().rfind(b"\n") + 1)
+            self._torn = False
 
 
 class Meter:
@@ -211,6 +216,11 @@ class Meter:
     def reserved(self) -> Usage:
         """What all calls so far may have used at most."""
         return self._worst.times(self._calls)
+
+    @property
+    def retries(self) -> int:
+        """How many further calls were set aside after the first ones."""
+        return len(self._reservations) - 1
 
     def more(self) -> None:
         """Set one further call aside before it is made. Raises ``FinderError`` where a ceiling forbids it."""

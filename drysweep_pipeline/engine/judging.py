@@ -20,7 +20,7 @@ from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.candidates import COLUMNS
 from drysweep_pipeline.confinement import places_of
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
-from drysweep_pipeline.durable import read_json, write_json, write_whole
+from drysweep_pipeline.durable import only_one, read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.planning import read_plan, snapshot_of
@@ -38,6 +38,7 @@ from drysweep_pipeline.values import Event, Severity, Usage, Verdict
 
 VERDICTS = "verdicts.parquet"
 VERDICTS_MANIFEST = "verdicts.json"
+_LOCK = ".judging.lock"
 _SCHEMA = pa.schema(
     [
         ("fp", pa.string()),
@@ -101,7 +102,10 @@ class _Landed(_Verdicts):
 
 
 def judge(campaign: Campaign, round: int) -> JudgeReport:
-    """Judge the findings of a campaign that have no verdict; a round that was judged returns what was said then."""
+    """Judge the findings of a campaign that have no verdict; a round that was judged returns what was said then.
+
+    Raises ``Busy`` where another process judges the round.
+    """
     with open_ledger(campaign.home.ledger) as ledger:
         row = journal.round_row(ledger, campaign.id, round)
         if row is None:
@@ -114,9 +118,13 @@ def judge(campaign: Campaign, round: int) -> JudgeReport:
         if landed:
             return _taken_in(ledger, campaign, round, judged=row.judged)
     # A judge is asked outside the ledger's lock: a slow one keeps nobody from reading or writing.
-    _ask(campaign, round, findings)
+    refusal = f"round {campaign.key(round)} is being judged by another process"
+    with only_one(campaign.folder(round) / _LOCK, refusal):
+        if _read_landed(campaign, round) is None:  # else by the process that held the lock before
+            _ask(campaign, round, findings)
     with open_ledger(campaign.home.ledger) as ledger:
-        return _taken_in(ledger, campaign, round, judged=row.judged)
+        row = journal.round_row(ledger, campaign.id, round)
+        return _taken_in(ledger, campaign, round, judged=row is not None and row.judged)
 
 
 def tripped(campaign: Campaign, round: int) -> str | None:
@@ -198,16 +206,20 @@ def _asked(
     if question.findings:
         used = judge.worst.times(question.size)
         heard, failed = _hear(question, votes, redactor_of(campaign))
-        used = _used(judge, question, heard)
+        used = _used(judge, question, heard, meter.retries)
     meter.settle(used)
     return question.findings, budget.tripped, failed
 
 
-def _used(judge: PanelJudge, question: Question, heard: Sequence[Ruling]) -> Usage:
-    """Return what asking used: of those who were not heard, and of those of whom nobody knows, the most it may be."""
+def _used(judge: PanelJudge, question: Question, heard: Sequence[Ruling], retries: int) -> Usage:
+    """Return what asking used: of those who were not heard, and of those of whom nobody knows, the most it may be.
+
+    Who was not heard may have made any of the ``retries``.
+    """
     said = {(ruling.fp, ruling.member): ruling.usage for ruling in heard}
     known = [usage for usage in said.values() if usage is not None]
-    return sum(known, Usage()) + judge.worst.times(question.size - len(known))
+    unknown = question.size - len(known)
+    return sum(known, Usage()) + judge.worst.times(unknown + retries if unknown else 0)
 
 
 def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, Any]], votes: Votes) -> Question:

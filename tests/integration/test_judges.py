@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,17 @@ from ruamel.yaml import YAML
 
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import warnings
-from drysweep_pipeline.engine import deeds
+from drysweep_pipeline.engine import deeds, rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.votes import FILE as VOTES
+from drysweep_pipeline.errors import Busy, FinderError
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.judges import JUDGES, Question, Ruling
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.values import Usage, Verdict
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
 # Notes each call beside itself, and then says what it was written to say.
@@ -501,6 +505,37 @@ def test_an_interrupted_round_kills_the_judges_at_once(tmp_path: Path, home: Hom
     assert running.wait(30) != 0
     assert len(children) == 2
     assert alive(children) == []
+
+
+def test_one_process_at_a_time_judges_a_round_and_what_it_said_stands(tmp_path: Path, home: Home) -> None:
+    registry(tmp_path / "registry", {f"s{number}": None for number in range(3)})
+    slow = f"while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.05)"
+    judge = command(tmp_path, f"{slow}\nsay('confirmed')")
+    campaign = campaign_of(tmp_path, home, judge, budget={"rounds": 5, "calls": 7})
+    first = in_a_process(campaign, home)
+    wait_for(tmp_path / "calls", 1)
+    with pytest.raises(Busy, match=f"round {campaign.id}-r001 is being judged by another process"):
+        rounds.judge(campaign, 1)
+    (tmp_path / "go").touch()
+    assert first.wait(60) == 0
+    assert rounds.judge(campaign, 1).confirmed == 5
+    assert len(calls(tmp_path)) == 5
+    assert budget_of(campaign, 1).used.calls == 1 + 5
+
+
+def test_retries_of_a_judge_that_fails_midway_count_though_nobody_was_heard(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(question: Question) -> Generator[Ruling, None, None]:
+        yield Ruling(question.calls[0].fp, Verdict.CONFIRMED, usage=Usage(calls=1))
+        question.meter.more()
+        question.meter.more()
+        raise FinderError("its connection is gone")
+
+    monkeypatch.setitem(JUDGES, "command", fails)
+    campaign = campaign_of(tmp_path, home, command(tmp_path, "say('confirmed')"))
+    steps(campaign, 1)
+    assert budget_of(campaign, 1).used.calls == 1 + 2 + 2, "two findings, and both that were set aside for once more"
 
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "declaring.md"

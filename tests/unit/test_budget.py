@@ -164,8 +164,9 @@ def test_a_torn_last_line_is_a_call_that_was_never_made(torn: str, tmp_path: Pat
     journal.write_text(whole + torn)
     after = Budget(TEN, Spent(), journal)
     assert (after.used.calls, after.lost.calls) == (1, 0)
-    assert journal.read_text() == whole
+    assert journal.read_text() == whole + torn, "who only looks cuts nothing off that another may be writing"
     after.reserve(calls(1), "b")
+    assert journal.read_text().startswith(whole)
     assert [json.loads(line) for line in journal.read_text().splitlines()][-1]["for"] == "b"
     assert Budget(TEN, Spent(), journal).lost == ONE_CALL
 
@@ -183,10 +184,22 @@ def test_a_settlement_that_was_cut_short_leaves_its_call_spent(tmp_path: Path) -
 
 def test_reservations_are_written_before_the_call_is_made(tmp_path: Path) -> None:
     journal = tmp_path / "calls.jsonl"
-    Budget(TEN, Spent(), journal).reserve(calls(2), "rules attempt 1")
+    reservation = Budget(TEN, Spent(), journal).reserve(calls(2), "rules attempt 1")
     assert [json.loads(line) for line in journal.read_text().splitlines()] == [
-        {"reserve": 0, "calls": 2, "tokens": 0, "cost_usd": 0.0, "for": "rules attempt 1"}
+        {"reserve": reservation, "calls": 2, "tokens": 0, "cost_usd": 0.0, "for": "rules attempt 1"}
     ]
+
+
+def test_two_processes_that_write_one_journal_never_make_it_unreadable(tmp_path: Path) -> None:
+    journal = tmp_path / "calls.jsonl"
+    one, other = Budget(TEN, Spent(), journal), Budget(TEN, Spent(), journal)
+    mine, theirs = one.reserve(calls(2), "a"), other.reserve(calls(3), "b")
+    assert mine is not None
+    assert theirs is not None
+    assert Budget(TEN, Spent(), journal).lost == calls(5)
+    one.settle(mine, calls(1))
+    other.settle(theirs, calls(3))
+    assert Budget(TEN, Spent(), journal).used == calls(4)
 
 
 def test_a_journal_that_settles_what_nobody_reserved_is_refused(tmp_path: Path) -> None:
