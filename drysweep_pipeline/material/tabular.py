@@ -64,15 +64,22 @@ def sources(material: TablesMaterial, path: Path) -> dict[str, TableSource]:
 
 
 def list_sources(material: TablesMaterial, path: Path, others: tuple[tuple[str, str], ...] = ()) -> Listing:
-    """List the files that the declared tables are in; a file that is declared and not there is unreadable.
+    """List the files that the declared tables are in; a file that is not there, or being written, is unreadable.
 
     ``others``: what else is at the place and cannot be read.
     """
-    declared = sorted({source.file for source in sources(material, path).values()})
+    known = sources(material, path).values()
+    declared = sorted({source.file for source in known})
+    databases = {source.file for source in known if source.format == "database"}
     root = path if path.is_dir() else path.parent
     listing = list_files(root, (), lambda name: any(may_hide(name, file) for file in declared))
     files = tuple(file for file in listing.files if any(pattern(each).fullmatch(file.path) for each in declared))
-    unread = [each for each in (*listing.unreadable, *others) if any(may_hide(each[0], file) for file in declared)]
+    # Here, since the bytes of a database do not tell what lies beside it, and this is what a snapshot is named by.
+    asked = [file.path for file in files if any(pattern(each).fullmatch(file.path) for each in databases)]
+    busy = {each: why for each in asked if (why := _busy(root, each))}
+    files = tuple(file for file in files if file.path not in busy)
+    given = (*listing.unreadable, *others, *busy.items())
+    unread = [each for each in given if any(may_hide(each[0], file) for file in declared)]
     listed = [*(file.path for file in files), *(name for name, _ in unread)]
     missing = [(each, "there is no such file") for each in declared if not any(may_hide(name, each) for name in listed)]
     return replace(listing, files=files, unreadable=tuple(sorted({*unread, *missing})))
@@ -136,10 +143,10 @@ class _Copies:
         """Return why a file is not read as a table, or None."""
         if file.bytes > self._max_bytes:
             return f"{file.bytes} bytes, more than max_bytes ({self._max_bytes})"
-        if source.format == "database":
-            beside = [f"{file.path}{each}" for each in _BEING_WRITTEN]
-            busy = next((name for name in beside if _has_something(self._listing.root / name)), None)
-            return f"{busy} lies beside it: somebody is writing to it" if busy else None
+        if source.format == "database" and (busy := _busy(self._listing.root, file.path)):
+            # The listing did not know, and a snapshot that says so would be found again once nobody writes.
+            help = "run again when nothing writes to the material"
+            raise MaterialError(f"changed while it was being frozen: {busy}", file=file.path, help=help)
         if source.format in _TEXT and file.path.lower().endswith(".gz"):
             return self._unpacked(file)
         return None
@@ -175,6 +182,12 @@ class _Copies:
             packed.unlink()
         self._made[file.path] = path
         return None
+
+
+def _busy(root: Path, path: str) -> str | None:
+    """Return what says that somebody is writing to a database, or None."""
+    beside = next((f"{path}{each}" for each in _BEING_WRITTEN if _has_something(root / f"{path}{each}")), None)
+    return f"{beside} lies beside it: somebody is writing to it" if beside else None
 
 
 def _has_something(path: Path) -> bool:

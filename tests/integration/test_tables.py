@@ -309,6 +309,43 @@ def test_the_same_bytes_read_alike_are_one_snapshot_and_one_byte_makes_another(
     assert len(list((tmp_path / "snapshots").iterdir())) == 3
 
 
+@pytest.mark.parametrize("path", ["r", "r/a.db"])
+def test_what_was_written_to_a_database_and_not_yet_into_its_file_is_no_unchanged_material(
+    tmp_path: Path, path: str
+) -> None:
+    whole = tables({"t": {"file": "a.db" if path == "r" else "", "table": "t"}}, path, allow_empty=True)
+    writer = sqlite3.connect(sqlite(tmp_path / "r" / "a.db", "create table t (a); insert into t values (1);"))
+    writer.execute("pragma journal_mode = wal")
+    first = frozen(tmp_path, whole)
+    assert first.tables == (("t", 1),)
+    writer.execute("insert into t values (2)")
+    writer.commit()
+    between = frozen(tmp_path, whole)
+    assert between.tables == ()
+    assert between.unreadable() == [("a.db", "a.db-wal lies beside it: somebody is writing to it")]
+    writer.close()
+    after = frozen(tmp_path, whole)
+    assert (after.tables, after.unreadable()) == ((("t", 2),), [])
+    assert len({first.digest, between.digest, after.digest}) == 3
+
+
+def test_a_database_that_somebody_begins_to_write_to_while_it_is_frozen_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlite(tmp_path / "r" / "a.db", "create table t (a); insert into t values (1);")
+    whole = tabular.list_sources
+
+    def list_then_write(*args: Any) -> Any:
+        listing = whole(*args)
+        written(tmp_path / "r", {"a.db-journal": "x"})
+        return listing
+
+    monkeypatch.setattr("drysweep_pipeline.material.snapshot.list_sources", list_then_write)
+    with pytest.raises(MaterialError, match="changed while it was being frozen: a.db-journal lies beside it"):
+        frozen(tmp_path, tables({"t": {"file": "a.db", "table": "t"}}))
+    assert list((tmp_path / "snapshots").iterdir()) == []
+
+
 def test_a_file_that_changes_while_it_is_frozen_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path / "r", {"a.csv": "a\n1\n"})
     whole = tabular.list_files
