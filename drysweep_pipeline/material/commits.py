@@ -1,7 +1,8 @@
 """Material as a git repository had it at an instant: which commit that is, and its files in a folder of our own.
 
-The line that is followed is the one of first parents from ``HEAD``, and a commit's time is its committer's. The commit
-of a material is the one that changed it last, so that two instants between which nothing of it changed have one
+The line that is followed is the one of first parents from ``HEAD``, and a commit's time is its committer's. Where
+clocks went backwards, a commit counts from when all before it do, so that no instant has what is later than it. The
+commit of a material is the one that changed it last, so that two instants between which nothing of it changed have one
 snapshot. Nothing is checked out, and only content as it was committed is seen.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import IO
 
@@ -67,11 +69,16 @@ def is_repository(folder: Path) -> bool:
 
 
 def commit_at(repository: Path, below: str, as_of: datetime) -> Commit:
-    """Return the commit that a path was left by at an instant. Raises ``MaterialError`` where there is none so old."""
+    """Return the commit that a path was left by at an instant.
+
+    Raises ``MaterialError`` where there is none so old, or a clock that was ahead hides what there was.
+    """
     line = _line(repository)
-    reached = next((revision for revision, at in line if at <= as_of), None)
+    counting = [revision for revision, since in _since(line).items() if since <= as_of]
+    reached = counting[-1] if counting else None
+    _check_clocks(repository, line[: len(line) - len(counting)], as_of)
     if reached is None:
-        first = min(at for _, at in line)
+        first = line[-1][1]
         what = f"no commit is of {as_of.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} or earlier"
         raise MaterialError(what, file=repository, help=f"the first is of {_iso(first)}")
     last = said(repository, *_LAST, reached, "--", below or ".")
@@ -83,10 +90,11 @@ def commit_at(repository: Path, below: str, as_of: datetime) -> Commit:
 
 def days(repository: Path, below: str) -> list[datetime]:
     """Return the time of the last commit of each day (UTC) on which a path was changed, in order."""
-    changed = printed(repository, "rev-list", "--first-parent", "--timestamp", "HEAD", "--", below or ".")
+    since = _since(_line(repository))
+    changed = printed(repository, "rev-list", "--first-parent", "HEAD", "--", below or ".")
     latest: dict[str, datetime] = {}
-    for line in changed.decode("ascii").splitlines():
-        at = _instant(line.split(" ")[0])
+    for revision in changed.decode("ascii").splitlines():
+        at = since[revision]
         latest[f"{at:%Y-%m-%d}"] = max(at, latest.get(f"{at:%Y-%m-%d}", at))
     return sorted(latest.values())
 
@@ -114,6 +122,21 @@ def _line(repository: Path) -> list[tuple[str, datetime]]:
         raise MaterialError("holds no commit yet", file=repository, help=error.what) from None
     pairs = (line.split(" ") for line in listed.decode("ascii").splitlines())
     return [(revision, _instant(seconds)) for seconds, revision in pairs]
+
+
+def _since(line: list[tuple[str, datetime]]) -> dict[str, datetime]:
+    """Return from when on each commit of a line counts, the oldest first."""
+    counts = accumulate((at for _, at in reversed(line)), max)
+    return {revision: since for (revision, _), since in zip(reversed(line), counts, strict=True)}
+
+
+def _check_clocks(repository: Path, hidden: list[tuple[str, datetime]], as_of: datetime) -> None:
+    """Refuse to leave out what is of the past only for a commit of the future before it, for good."""
+    ahead = [revision for revision, at in hidden if at > datetime.now(UTC)]
+    if ahead and any(at <= as_of for _, at in hidden[: [revision for revision, _ in hidden].index(ahead[-1])]):
+        at = dict(hidden)[ahead[-1]]
+        what = f"the commit {ahead[-1][:12]} is of {_iso(at)}, which is yet to come, and later ones are not"
+        raise MaterialError(what, file=repository, help="a clock was ahead; give a path without {as_of}")
 
 
 def _named(commit: Commit) -> str:

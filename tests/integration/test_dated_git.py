@@ -92,6 +92,29 @@ def test_an_instant_before_the_first_commit_is_refused_with_its_time(tmp_path: P
         frozen(tmp_path, on(-1))
 
 
+def test_where_clocks_went_backwards_no_instant_has_what_is_later_than_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {
+        day: committed(tmp_path / "repo", {"services/a.yaml": f"port: {day}\n"}, day, monkeypatch)
+        for day in (0, 59, 31, 90)
+    }
+    # The third says a time before that of the second, which it was made on.
+    found = {day: frozen(tmp_path, on(day)).revision for day in (45, 58, 59, 89, 90)}
+    assert found == {45: made[0], 58: made[0], 59: made[31], 89: made[31], 90: made[90]}
+    assert dates_of(files().path, tmp_path) == [on(0), on(59), on(90)]
+
+
+def test_a_clock_that_was_ahead_hides_nothing_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = (datetime.now(UTC) - DAY).days + 400
+    first = committed(tmp_path / "repo", {"services/a.yaml": "port: 1\n"}, 0, monkeypatch)
+    committed(tmp_path / "repo", {"services/a.yaml": "port: 2\n"}, ahead, monkeypatch)
+    committed(tmp_path / "repo", {"services/a.yaml": "port: 3\n"}, 3, monkeypatch)
+    assert frozen(tmp_path, on(2)).revision == first
+    with pytest.raises(MaterialError, match=r"which is yet to come, and later ones are not"):
+        frozen(tmp_path, on(4))
+
+
 def test_a_path_that_was_not_there_yet_is_refused_by_name(tmp_path: Path, repo: dict[int, str]) -> None:
     with pytest.raises(MaterialError, match=r"has no 'data' in"):
         frozen(tmp_path, on(1), files("repo/{as_of}/data"))

@@ -341,7 +341,7 @@ def test_a_database_that_somebody_begins_to_write_to_while_it_is_frozen_is_refus
         return listing
 
     monkeypatch.setattr("drysweep_pipeline.material.snapshot.list_sources", list_then_write)
-    with pytest.raises(MaterialError, match="changed while it was being frozen: a.db-journal lies beside it"):
+    with pytest.raises(MaterialError, match=r"changed while it was being frozen: a\.db-journal lies beside it"):
         frozen(tmp_path, tables({"t": {"file": "a.db", "table": "t"}}))
     assert list((tmp_path / "snapshots").iterdir()) == []
 
