@@ -1,6 +1,7 @@
 """The HTTP that models are asked by: nothing compressed, no answer larger than any model writes, no redirect."""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
 import httpx2
 
@@ -11,35 +12,43 @@ class TooLarge(httpx2.TransportError):
     """An answer is larger than any model writes, or packed so that nobody knows how large it is."""
 
 
-def limited() -> httpx2.AsyncClient:
-    """Return a client that reads at most ``MOST_BYTES`` of an answer; whoever enters it closes it."""
+@dataclass(slots=True)
+class Heard:
+    """The last answer as it came, before a library made something of it; status 0 where none came this way."""
+
+    status: int = 0
+    body: bytearray = field(default_factory=bytearray)
+
+
+def limited(heard: Heard) -> httpx2.AsyncClient:
+    """Return a client that reads at most ``MOST_BYTES`` of an answer into ``heard``; whoever enters it closes it."""
+
+    async def limit(response: httpx2.Response) -> None:
+        packed = response.headers.get("Content-Encoding", "identity")
+        if packed.lower() not in ("", "identity"):
+            raise TooLarge(f"the answer is packed as {packed!r:.30}, which was not asked for")
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        heard.status, heard.body = response.status_code, bytearray()
+        response.stream = _Limited(stream, heard.body)
+
     # A whole conversation has one deadline, which is kept elsewhere.
     return httpx2.AsyncClient(
         timeout=None,
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [_limit]},
+        event_hooks={"response": [limit]},
     )
 
 
-async def _limit(response: httpx2.Response) -> None:
-    packed = response.headers.get("Content-Encoding", "identity")
-    if packed.lower() not in ("", "identity"):
-        raise TooLarge(f"the answer is packed as {packed!r:.30}, which was not asked for")
-    stream = response.stream
-    assert isinstance(stream, httpx2.AsyncByteStream)
-    response.stream = _Limited(stream)
-
-
 class _Limited(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: httpx2.AsyncByteStream, body: bytearray) -> None:
+        self._stream, self._body = stream, body
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
         async for part in self._stream:
-            read += len(part)
-            if read > MOST_BYTES:
+            self._body += part
+            if len(self._body) > MOST_BYTES:
                 raise TooLarge(f"more than {MOST_BYTES} bytes")
             yield part
 

@@ -17,7 +17,7 @@ from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Model, Terms
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.finders import jsonl
-from drysweep_pipeline.llm import failures, models
+from drysweep_pipeline.llm import ends, failures, models
 from drysweep_pipeline.llm.failures import final
 from drysweep_pipeline.posting import Unwaited
 from drysweep_pipeline.values import ONE_CALL, Usage
@@ -146,7 +146,7 @@ class _Conversation(Generic[T]):
             for left in range(self._terms.reasks, -1, -1):
                 if wrong is not None:
                     self._meter.more()
-                text = _text(await self._responded(model, wrong))
+                text = ends.text_of(await self._responded(model, wrong), ready.heard)
                 try:
                     return self._question.read(_object(text))
                 except Misshapen as error:
@@ -229,25 +229,6 @@ def _parameters(model: Any, question: Question[Any]) -> Any:
     return ModelRequestParameters(
         output_mode="native" if enforced else "prompted", output_object=shape, allow_text_output=False
     )
-
-
-def _text(response: Any) -> str:
-    """Return the text of a response. Raises ``FinderError`` where the model did not end it by itself."""
-    from pydantic_ai.messages import TextPart, ThinkingPart
-
-    refused = (response.provider_details or {}).get("refusal")
-    if refused is not None:
-        raise FinderError(f"refusal: the model refuses to answer: {' '.join(str(refused).split())[:300]}")
-    if response.finish_reason == "content_filter":
-        raise FinderError("content_filter: the provider filtered the answer")
-    if response.finish_reason == "length":
-        help = "raise max_output_tokens, or send less"
-        raise FinderError("truncated: the answer was cut at its longest", status="truncated", help=help)
-    if response.finish_reason not in ("stop", None) or response.state != "complete":
-        raise FinderError(f"unfinished: the model ended with {response.finish_reason or response.state}")
-    if not all(isinstance(part, TextPart | ThinkingPart) for part in response.parts):
-        raise FinderError("garbled: the model answered with something else than text")
-    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
 def _object(text: str) -> Any:

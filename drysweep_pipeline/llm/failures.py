@@ -37,11 +37,9 @@ def costs_nothing(error: BaseException) -> bool:
 
 def failure_of(error: Exception, declared: Model, key: str | None) -> FinderError:
     """Return an error of pydantic-ai as that of a finder; no key is in its text."""
-    if isinstance(error, FinderError):
-        return error
     if isinstance(error, Refused):
         return final(error.what, help=error.help)
-    found = _known(error, declared)
+    found = error if isinstance(error, FinderError) else _known(error, declared)
     found.what = _without(found.what, key)
     found.args = (found.what,)
     return found

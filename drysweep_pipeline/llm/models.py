@@ -14,7 +14,7 @@ import httpx2
 
 from drysweep_pipeline.declaration.model import Model
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.llm.client import limited
+from drysweep_pipeline.llm.client import Heard, limited
 
 EXTRA = "install drysweep-pipeline[llm]"
 # What has to be in our hands: no answer longer than reserved, and no request that nobody counts.
@@ -51,10 +51,14 @@ def key_of(declared: Model) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A model that can be asked, in one event loop, while its connections are open; leaving the block closes them."""
+    """A model that can be asked, in one event loop, while its connections are open; leaving the block closes them.
+
+    ``heard`` is its last answer, as it came.
+    """
 
     model: Any
     client: httpx2.AsyncClient
+    heard: Heard
 
     async def __aenter__(self) -> Any:
         await self.client.__aenter__()
@@ -71,12 +75,13 @@ class Ready:
 def ready(declared: Model) -> Ready:
     """Return a model made ready, which takes a second the first time. Raises ``Refused`` where it cannot be asked."""
     library()
-    client = limited()
+    heard = Heard()
+    client = limited(heard)
     model = _made(declared, client)
     lacking = [why for setting, why in _NEEDED.items() if setting in model.unsupported_settings]
     if lacking:
         raise Refused(f"{declared.model} cannot be asked within a budget: {' and '.join(lacking)}")
-    return Ready(model, client)
+    return Ready(model, client, heard)
 
 
 def _made(declared: Model, client: Any) -> Any:

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,80 @@ def test_nothing_that_a_model_does_instead_of_answering_is_taken_for_having_foun
         assert taken or run.attempts[0].usage.tokens != 1050, name
         reasons.add((run.reason or "").partition(":")[0])
     assert len(reasons) >= 14
+
+
+NOTHING = '{"findings": [], "complete": true}'
+
+
+def completion(*choices: dict[str, Any], **more: Any) -> Answer:
+    """An answer in the older protocol, a choice for each of those that are given, with what they have of their own."""
+    whole = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": NOTHING}}
+    listed = [{**whole, **choice, "message": {**whole["message"], **choice.get("message", {})}} for choice in choices]
+    usage = {"prompt_tokens": 1000, "completion_tokens": 7, "total_tokens": 1007}
+    body = {"id": "c1", "object": "chat.completion", "created": 1, "model": "x", "choices": listed, "usage": usage}
+    return Answer(raw=json.dumps({**body, **more}).encode(), status=200)
+
+
+def item(text: str = NOTHING, **more: Any) -> dict[str, Any]:
+    """A message in the newer protocol, with what it has of its own."""
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content, **more}
+
+
+def response(*items: dict[str, Any], **more: Any) -> Answer:
+    """An answer in the newer protocol."""
+    body = {"id": "r1", "object": "response", "created_at": 1, "model": "x", "status": "completed", "tools": []}
+    more = {"parallel_tool_calls": False, "tool_choice": "none", "output": items, **more}
+    return Answer(raw=json.dumps({**body, **more}).encode())
+
+
+# A whole answer that calls itself complete, what says all the same that it is not all, and the reason that names it.
+STOPPED: dict[str, tuple[Answer, str]] = {
+    **{
+        f"chat_{word}": (completion({"finish_reason": word}), f"unfinished: the model ended with {word}")
+        for word in ("sensitive", "abort", "error", "network_error", "repetition")
+    },
+    **{
+        f"chat_{word.lower()}": (completion({"finish_reason": word}), "truncated: the answer was cut at its longest")
+        for word in ("model_context_window_exceeded", "MAX_TOKENS", "model_length")
+    },
+    "chat_error_beside": (
+        completion({}, error={"message": "upstream failed", "code": 502}),
+        "unfinished: the provider reports an error beside the answer: upstream failed",
+    ),
+    "chat_error_within": (
+        completion({"error": {"message": "upstream failed"}}),
+        "unfinished: the provider reports an error beside the answer: upstream failed",
+    ),
+    "chat_old_call": (completion({"message": {"function_call": {"name": "f", "arguments": "{}"}}}), "garbled: "),
+    "chat_no_text": (
+        completion({"message": {"content": [{"type": "text", "text": NOTHING}, {"type": "refusal", "refusal": "no"}]}}),
+        "garbled: the model answered with something else than text",
+    ),
+    "chat_two": (completion({}, {"index": 1}), "garbled: the provider gave 2 answers to one question"),
+    "chat_two_one_cut": (completion({}, {"index": 1, "finish_reason": "length"}), "garbled: the provider gave 2 "),
+    "chat_206": (replace(completion({}), status=206), "unfinished: the provider answered with status 206"),
+    "items_incomplete": (response(item(), status="incomplete"), "unfinished: the model ended with incomplete"),
+    "items_half": (response(item(status="incomplete")), "unfinished: a part of the answer is incomplete"),
+    "items_call": (
+        response(
+            item(), {"type": "mcp_approval_request", "id": "a", "name": "f", "arguments": "{}", "server_label": "s"}
+        ),
+        "garbled: the model answered with something else than text",
+    ),
+}
+
+
+def test_a_model_that_was_stopped_or_said_more_than_its_text_was_not_run(tmp_path: Path, server: ModelServer) -> None:
+    protocols = {"chat": "openai-chat", "items": "openai-responses"}
+    declared = {name: {"model": f"{protocols[name.partition('_')[0]]}:{name}"} for name in STOPPED}
+    asking = {**declared, "whole_chat": {"model": "openai-chat:whole"}, "whole_items": {"model": "openai:whole"}}
+    whole = {"/v1/chat/completions": completion({"finish_reason": None}), "/v1/responses": response(item())}
+    _, runs = side_by_side(tmp_path, server, lambda asked: STOPPED.get(asked.model, (whole[asked.path], ""))[0], asking)
+    for name, (_, why) in STOPPED.items():
+        assert (runs[name].status, why in (runs[name].reason or "")) == ("not_run", True), (name, runs[name].reason)
+    # As they are when nobody says so: a server that does not tell why its model stopped is taken at its word.
+    assert (runs["whole_chat"].status, runs["whole_items"].status) == ("ok", "ok")
 
 
 def test_an_empty_list_that_the_model_calls_complete_is_a_result(tmp_path: Path, server: ModelServer) -> None:

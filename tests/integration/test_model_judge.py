@@ -120,6 +120,7 @@ NO_VERDICT: dict[str, tuple[Answer, str]] = {
     "refuses": (Answer(refusal="no"), "refusal: "),
     "is_filtered": (Answer("", finish="content_filter"), "content_filter: "),
     "is_cut": (Answer('{"verdict": "rejected", "reason": "be', finish="length"), "truncated: "),
+    "is_stopped": (Answer({"verdict": "rejected", "reason": "x"}, finish="sensitive"), "unfinished: "),
     "says_nothing": (Answer(""), "empty: "),
     "chats": (Answer("I reject this claim."), "invalid: "),
     "invents": (Answer({"verdict": "accepted", "reason": "x"}), "invalid: "),
