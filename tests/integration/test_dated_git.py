@@ -199,8 +199,10 @@ def test_a_merge_counts_when_it_was_merged_and_clocks_that_went_back_do_not_lose
     merge = git(folder, "rev-parse", "HEAD")
     # Not on day 1, when only the branch had it.
     assert asked(frozen(tmp_path, on(2)), "select path from files") == [("a.yaml",)]
-    assert frozen(tmp_path, on(4)).revision == merge
-    assert asked(frozen(tmp_path, on(4)), "select path, modified_at from files") == [
+    # The merge says day 3, and holds what is of day 5.
+    assert asked(frozen(tmp_path, on(4)), "select path from files") == [("a.yaml",)]
+    assert frozen(tmp_path, on(5)).revision == merge
+    assert asked(frozen(tmp_path, on(5)), "select path, modified_at from files") == [
         ("a.yaml", on(5)),
         ("b.yaml", on(3)),
     ]
