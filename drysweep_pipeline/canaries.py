@@ -1,22 +1,23 @@
 """Canaries: what a strategy should have reported, what it did, and what may not be told of what was planted.
 
-Everything that stems from planted material is known by a *planted name*: a path, the name of a service, or a declared
-mark, none of which the material or the sweep mentions anywhere. So whatever mentions one stems from a canary, and
-nothing else does. Pure: making the planted copy is ``material.planting``.
+What stems from planted material is known by a *planted name*: a path, the name of a service, or a declared mark, none
+of which the material or the sweep mentions anywhere. So a finding that is of one is no finding, and whatever mentions
+one has seen a canary. Making the planted copy is ``material.planting``, looking for names in texts is ``mentions``.
 """
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from drysweep_pipeline import fingerprint
 from drysweep_pipeline.declaration.model import Canaries, Canary, Sweep
+from drysweep_pipeline.mentions import folded, mentioning, steady
 from drysweep_pipeline.variation import Look
 
 SHORTEST = 4
-HIDDEN = "[planted]"
 # What JSON writes another way, so that a name with it would be overlooked in one.
 _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
 
@@ -25,13 +26,15 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
 class Recall:
     """What became of the canaries that a strategy was expected to report in a round; ``missed`` are their names.
 
-    ``withheld`` counts the rows that were left out because they mention something planted.
+    ``withheld`` counts the rows that were left out because they are of something planted, ``scrubbed`` those that
+    landed without the planted names which they told beside what they are of.
     """
 
     expected: int
     seen: int
     missed: tuple[str, ...] = ()
     withheld: int = 0
+    scrubbed: int = 0
 
     @property
     def reason(self) -> str | None:
@@ -64,14 +67,6 @@ def recall(wanted: Mapping[str, str], reported: Iterable[str]) -> Recall:
     return Recall(len(wanted), len(seen), missed)
 
 
-def scrubbed(text: str, names: Iterable[str]) -> str:
-    """Return a text without the planted names in it, for whoever reads a reason or an error."""
-    # The longest first, since a path holds the name of its service.
-    ordered = sorted(names, key=len, reverse=True)
-    pattern = "|".join(re.escape(name) for name in ordered)
-    return re.sub(pattern, HIDDEN, text, flags=re.IGNORECASE) if pattern else text
-
-
 def problems(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yield (key below ``canaries``, what, help) for planted names and canaries that could be taken for the real."""
     assert sweep.canaries is not None, "nobody asks where nothing is planted"
@@ -82,11 +77,15 @@ def problems(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[tuple[str | i
             yield at, f"the planted name {name!r} is too short", f"give it {SHORTEST} letters or more"
         elif _ESCAPED.search(name):
             yield at, f"the planted name {name!r} holds a quote, a backslash or a control character", "leave it out"
-        elif name.lower() in words:
+        elif unicodedata.normalize("NFC", name) != name:
+            help = "give it the composed form, NFC, in which letters and their accents are one"
+            yield at, f"the planted name {name!r} is not in NFC", help
+        elif not steady(name):
+            yield at, f"the planted name {name!r} has letters without one lower-case form", "leave them out"
+        elif folded(name) in words:
             yield at, f"the sweep itself says {name!r}, which is planted", "plant something by another name"
     for index, canary in enumerate(sweep.canaries.expect):
-        told = [str(value).lower() for value in canary.finding.values()]
-        if not any(name.lower() in value for name in names for value in told):
+        if not any(map(mentioning(names), map(str, canary.finding.values()))):
             what = f"the finding of the canary {canary.name!r} names nothing that is planted"
             help = "a real finding could be the same: name its path or service, or a mark"
             yield ("expect", index, "finding"), what, help
@@ -104,11 +103,11 @@ def unwatched(sweep: Sweep) -> list[str]:
 
 def not_planted(canaries: Canaries, texts: Iterable[str]) -> list[str]:
     """Return the marks that stand in none of the planted texts."""
-    low = [text.lower() for text in texts]
-    return [mark for mark in canaries.marks if not any(mark.lower() in text for text in low)]
+    low = [folded(text) for text in texts]
+    return [mark for mark in canaries.marks if not any(folded(mark) in text for text in low)]
 
 
 def _vocabulary(sweep: Sweep) -> str:
     """Return all that a sweep says, its queries included, without what it says of canaries."""
     said: dict[str, Any] = sweep.model_dump(mode="json", exclude={"canaries"})
-    return json.dumps(said, ensure_ascii=False).lower()
+    return folded(json.dumps(said, ensure_ascii=False))

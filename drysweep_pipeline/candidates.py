@@ -21,6 +21,7 @@ import pyarrow as pa
 from drysweep_pipeline import fingerprint
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.errors import RowsRefused
+from drysweep_pipeline.mentions import folded, scrubbed, sql_folded
 from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Severity
@@ -65,13 +66,15 @@ _Columns: TypeAlias = Mapping[str, _Column]
 class Taken:
     """What became of the rows of one attempt: how many were landed, how many were refused, and the first of those.
 
-    ``withheld`` counts those that stem from something planted, which are no findings.
+    ``withheld`` counts those that stem from something planted, which are no findings, and ``scrubbed`` those of the
+    landed ones that told of something planted as well, which they no longer do.
     """
 
     rows: int
     refused: int = 0
     first_refused: tuple[Refusal, ...] = ()
     withheld: int = 0
+    scrubbed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def prepare(rows: Iterable[Mapping[str, Any] | Unfit], fields: tuple[str, ...]) 
 def land_prepared(
     table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path, planted: Sequence[str] = ()
 ) -> Taken:
-    """Land what ``prepare`` made of rows at ``path``, but for those that mention a planted name."""
+    """Land what ``prepare`` made of rows at ``path``, but for those that are of something planted."""
     return _landed(table, strategy, fields, _given(fields), path, planted)
 
 
@@ -124,7 +127,7 @@ def land_rows(rows: Iterable[Mapping[str, Any]], strategy: str, fields: tuple[st
 def land_table(
     table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path, planted: Sequence[str] = ()
 ) -> Taken:
-    """Land an Arrow table whose columns are the findings' fields at ``path``, but for rows that mention a planted name.
+    """Land an Arrow table whose columns are the findings' fields at ``path``, but for rows of something planted.
 
     Raises ``RowsRefused``.
     """
@@ -278,15 +281,32 @@ def _landed(
 ) -> Taken:
     """Fingerprint, fill defaults, part good rows from bad ones and write the good ones, in DuckDB."""
     with _completed(table, strategy, fields, tokens, kept=bool(planted)) as connection:
-        withheld = _withhold(connection, planted) if planted else 0
+        withheld, told = _withhold(connection, planted) if planted else (0, 0)
         write_whole(path, lambda part: _copy(connection, part))
         refused, shown = _refusals(connection)
-    return Taken(table.num_rows - refused - withheld, refused, shown, withheld)
+    return Taken(table.num_rows - refused - withheld, refused, shown, withheld, told)
 
 
-def _withhold(connection: duckdb.DuckDBPyConnection, planted: Sequence[str]) -> int:
-    """Take out the good rows that mention a planted name anywhere, whatever its case; return how many."""
-    return len(connection.execute(_WITHHOLD, [[name.lower() for name in planted]]).fetchall())
+def _withhold(connection: duckdb.DuckDBPyConnection, planted: Sequence[str]) -> tuple[int, int]:
+    """Take out the good rows that are of something planted, and its names out of the others; return how many each."""
+    names = [folded(name) for name in planted]
+    withheld = len(connection.execute(_WITHHOLD.format(said=_OF), [names]).fetchall())
+    told = _scrub(connection, planted, names)
+    # Whatever still mentions one is not to land, however that came.
+    left = len(connection.execute(_WITHHOLD.format(said=_SAID), [names]).fetchall())
+    return withheld + left, told - left
+
+
+def _scrub(connection: duckdb.DuckDBPyConnection, planted: Sequence[str], names: list[str]) -> int:
+    """Take planted names out of what good rows say beside what they are of; return of how many rows."""
+    rows = connection.execute(_TELLING, [names]).fetchall()
+    if rows:
+        cleaned = [(row, *(text and scrubbed(text, planted) for text in texts)) for row, *texts in rows]
+        columns = dict(zip(("row", *_BESIDE), map(list, zip(*cleaned, strict=True)), strict=True))
+        types = {name: pa.int64() if name == "row" else pa.string() for name in columns}
+        connection.register("cleaned", pa.table({name: pa.array(columns[name], types[name]) for name in columns}))
+        connection.execute(_SCRUB)
+    return len(rows)
 
 
 @contextmanager
@@ -343,13 +363,21 @@ _REPORTED = """
     from completed
     where reason is null and list_contains(cast(? as varchar[]), identity)
 """
-_SAID = fingerprint.sql_text(f"concat_ws(chr(10), identity, {', '.join(TEXT_FIELDS)}, attributes)")
-_WITHHOLD = f"""
-    delete from completed
-    where reason is null and exists (
-        select 1 from (select unnest(cast(? as varchar[])) as name) where contains(lower({_SAID}), name)
+# What a row is of; where it tells of something planted beside that, it may be real all the same.
+_OF = sql_folded("concat_ws(chr(10), identity, subject, scope, path)")
+_SAID = sql_folded(f"concat_ws(chr(10), identity, {', '.join(TEXT_FIELDS)}, attributes)")
+_BESIDE = ("kind", "title", "owner", "evidence", "attributes")
+_MENTIONS = """
+    reason is null and exists (
+        select 1 from (select unnest(cast(? as varchar[])) as name) where contains({said}, name)
     )
-    returning row
+"""
+_WITHHOLD = f"delete from completed where {_MENTIONS} returning row"
+_TELLING = f"select row, {', '.join(_BESIDE)} from completed where {_MENTIONS.format(said=_SAID)}"
+_SCRUB = f"""
+    update completed set {", ".join(f"{name} = cleaned.{name}" for name in _BESIDE)}
+    from cleaned
+    where cleaned.row = completed.row
 """
 _BAD = f"select row, reason, count(*) over () from completed where reason is not null order by row limit {_SHOWN}"
 

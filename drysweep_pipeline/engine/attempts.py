@@ -136,7 +136,9 @@ class Part:
             status, reason = MISSED, recall.reason
         self.attempts.append(Attempt(self._number, status, reason, came.seconds, came.usage))
         run = self._told(status, reason, landing.landed(path, taken), taken)
-        return run if recall is None else replace(run, canaries=replace(recall, withheld=taken.withheld))
+        if recall is None:
+            return run
+        return replace(run, canaries=replace(recall, withheld=taken.withheld, scrubbed=taken.scrubbed))
 
     def _land(self, found: Found, earlier: Sequence[pa.Table], path: Path | None = None) -> candidates.Taken:
         withheld = self.watch.withheld_from(self.strategy, self.look)

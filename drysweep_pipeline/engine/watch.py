@@ -22,6 +22,7 @@ from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.material.planting import Planted
 from drysweep_pipeline.material.planting import plant as planted_copy
+from drysweep_pipeline.mentions import scrubbed
 from drysweep_pipeline.variation import Look
 
 MISSED = "missed"
@@ -105,7 +106,7 @@ class Watch:
         return replace(run, reason=self._said(run.reason), attempts=attempts, first_refused=refused)
 
     def _said(self, text: str | None) -> str | None:
-        return None if text is None else canaries.scrubbed(text, self._names)
+        return None if text is None else scrubbed(text, self._names)
 
 
 def _searches_twice(strategy: Strategy) -> bool:

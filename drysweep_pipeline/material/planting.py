@@ -29,6 +29,7 @@ from drysweep_pipeline.material.planted_files import (
 from drysweep_pipeline.material.planted_rows import PLACE, write_rows
 from drysweep_pipeline.material.snapshot import Snapshot, frozen
 from drysweep_pipeline.material.tables import Written
+from drysweep_pipeline.mentions import folded, sql_folded
 from drysweep_pipeline.scratch import scratch
 
 FORMAT = "planted1"
@@ -49,21 +50,27 @@ _ROWS = """
     {where}
 """
 # A row is looked at as a whole, whatever its columns.
-_MENTIONED = """
+_MENTIONED = f"""
+    with texts as (
+        select {sql_folded("cast(said as varchar)")} as text
+        from read_parquet($table, hive_partitioning = false) as said
+    )
     select distinct name
-    from read_parquet($table, hive_partitioning = false) as said, (select unnest($names) as name)
-    where contains(lower(cast(said as varchar)), lower(name))
+    from texts, (select unnest($names) as name, unnest($folded) as wanted)
+    where contains(text, wanted)
     order by name
 """
-_MENTIONED_IN_FILES = """
+_MENTIONED_IN_FILES = f"""
     with texts as (
-        select path as place, path as text from read_parquet($table, hive_partitioning = false)
+        select path as place, {sql_folded("path")} as text from read_parquet($table, hive_partitioning = false)
         union all
-        select path, text from read_parquet($table, hive_partitioning = false) where text is not null
+        select path, {sql_folded("text")}
+        from read_parquet($table, hive_partitioning = false)
+        where text is not null
     )
     select name, min(place)
-    from texts, (select unnest($names) as name)
-    where contains(lower(text), lower(name))
+    from texts, (select unnest($names) as name, unnest($folded) as wanted)
+    where contains(text, wanted)
     group by name
     order by name
 """
@@ -161,10 +168,11 @@ def _mentioned(original: Snapshot, names: tuple[str, ...]) -> list[tuple[str, st
     # What a file says is in its text; the tables that are made of it say nothing else.
     tables = ("unreadable", *(name for name, _ in original.tables))
     with scratch() as connection:
-        given = {"names": list(names), "table": str(original.folder / "files.parquet")}
+        wanted = {"names": list(names), "folded": [folded(name) for name in names]}
+        given = {**wanted, "table": str(original.folder / "files.parquet")}
         found = connection.execute(_MENTIONED_IN_FILES, given).fetchall()
         for table in tables:
-            given = {"names": list(names), "table": str(original.folder / f"{table}.parquet")}
+            given = {**wanted, "table": str(original.folder / f"{table}.parquet")}
             found += [(name, f"the table {table}") for (name,) in connection.execute(_MENTIONED, given).fetchall()]
     return found
 

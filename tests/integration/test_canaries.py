@@ -9,7 +9,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from drysweep_pipeline.canaries import HIDDEN, Recall
+from drysweep_pipeline.canaries import Recall
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.declaration.checks import canary_problems, sql_problems
 from drysweep_pipeline.engine.planning import plan, read_plan
@@ -17,6 +17,7 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import MaterialError, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun, read_manifest
+from drysweep_pipeline.mentions import HIDDEN
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.markdown import render
@@ -92,9 +93,11 @@ def test_a_program_and_a_function_see_the_canary_and_nothing_of_it_lands(tmp_pat
     ]
     campaign, runs = waved(tmp_path, strategies, canaries=expecting())
     assert {name: (run.status, run.reason) for name, run in runs.items()} == dict.fromkeys(runs, ("ok", None))
-    assert {name: services(campaign, run) for name, run in runs.items()} == {name: ["api", "db"] for name in runs}
-    counted = {name: run.canaries.withheld for name, run in runs.items() if run.canaries}
-    assert counted == {"looks": 1, "compares": 2, "reads": 1}
+    found = {name: services(campaign, run) for name, run in runs.items()}
+    assert found == {"looks": ["api", "db"], "compares": ["api", "db", "web"], "reads": ["api", "db"]}
+    assert [row["evidence"] for row in rows(campaign, runs["compares"]) if row["evidence"]] == ['["as in [planted]"]']
+    counted = {name: (run.canaries.withheld, run.canaries.scrubbed) for name, run in runs.items() if run.canaries}
+    assert counted == {"looks": (1, 0), "compares": (1, 1), "reads": (1, 0)}
 
 
 def test_a_program_that_misses_the_canary_is_asked_once_more_and_all_that_it_found_is_kept(

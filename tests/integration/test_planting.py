@@ -125,6 +125,13 @@ def test_a_file_that_both_have_is_made_one_or_refused(
     assert says in refused.value.what
 
 
+@pytest.mark.parametrize("ours", ["see cafe\u0301-relay", "see CAFE\u0301-RELAY", "see CAF\u00c9-relay"])
+def test_a_name_that_the_material_spells_in_another_form_of_unicode_is_not_planted(tmp_path: Path, ours: str) -> None:
+    planted(tmp_path, {"services/caf\u00e9-relay.yaml": "owner: ann"})
+    with pytest.raises(MaterialError, match=r"stands in notes\.txt of the material"):
+        both(tmp_path, {}, {"notes.txt": ours})
+
+
 def test_canaries_may_stand_among_plain_files_too(tmp_path: Path) -> None:
     (tmp_path / "registry" / "blob.bin").write_bytes(b"\0\xff")
     (tmp_path / "registry" / "torn.yaml").write_text("a: [")

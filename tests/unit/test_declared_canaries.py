@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from drysweep_pipeline import canaries, candidates
-from drysweep_pipeline.canaries import Recall, recall, scrubbed
+from drysweep_pipeline.canaries import Recall, recall
 from drysweep_pipeline.declaration import errors, freeze_json, read_declaration, thaw_json
 from drysweep_pipeline.declaration.checks import canary_problems, warnings
 from drysweep_pipeline.declaration.folder import folder_digest
+from drysweep_pipeline.mentions import scrubbed, steady
 from drysweep_pipeline.variation import Look
 from tests.canaries import PATH, SERVICE, expecting, planted
 from tests.sweeps import NO_OWNER, declare
@@ -124,36 +125,80 @@ def test_no_planted_name_is_left_in_a_reason() -> None:
     said = f"/tmp/x/{PATH}:3: {SERVICE.upper()} is not"
     assert scrubbed(said, (SERVICE, PATH)) == "/tmp/x/[planted]:3: [planted] is not"
     assert scrubbed(said, ()) == said
+    assert scrubbed("at cafe\u0301-relay", ("caf\u00e9-relay",)) == "at [planted]"
 
 
-# Where a row may mention something planted.
+@pytest.mark.parametrize("name", ["relay-quillon", "caf\u00e9-relay", "\u0440\u0435\u043b\u0435-1", "\u8aad\u8005-1"])
+def test_a_name_is_planted_where_capitals_lead_back_to_it(name: str) -> None:
+    assert steady(name)
+
+
+# A sigma that ends a word, an i with and without its dot, a letter that becomes two.
+@pytest.mark.parametrize("name", ["\u03bf\u03b4\u03bf\u03c2", "\u0130stanbul", "d\u0131sk", "stra\u00dfe", "\ufb01les"])
+def test_a_name_that_has_more_than_one_lower_case_form_is_not_planted(tmp_path: Path, name: str) -> None:
+    assert not steady(name)
+    assert "letters without one lower-case form" in refusal(tmp_path, name)
+
+
+def test_a_name_that_has_another_form_in_unicode_is_not_planted(tmp_path: Path) -> None:
+    assert "is not in NFC" in refusal(tmp_path, "cafe\u0301-relay")
+
+
+def refusal(folder: Path, mark: str) -> str:
+    """Return why a mark cannot be planted."""
+    planted(folder)
+    declared = {**expecting(), "marks": [mark]}
+    [problem] = canary_problems(read_declaration(declare(folder, {"labels": NO_OWNER}, canaries=declared)))
+    assert problem.key == "canaries.marks"
+    return problem.what
+
+
+ACCENTED = "caf\u00e9-relay"
+NAMES = (SERVICE, PATH, ACCENTED)
+# Of something planted.
 MENTIONS: list[dict[str, Any]] = [
     {"service": SERVICE},
     {"service": "API", "failure_mode": f"As in {SERVICE.upper()}."},
-    {"service": "api", "evidence": [{"of": SERVICE}]},
-    {"service": "api", "seen": {"at": [f"x/{PATH}"]}},
-    {"service": "api", "note": f"first\0then {SERVICE}"},
+    {"service": "api", "subject": f"first\0then {SERVICE}"},
+    {"service": "api", "scope": SERVICE},
+    {"service": "api", "path": f"x/{PATH}"},
+    {"service": "cafe\u0301-RELAY"},
+    {"service": "api", "path": "CAFE\u0301-relay.txt"},
+]
+# Of something real, and telling of something planted beside it: what is left of that.
+TOLD: list[tuple[dict[str, Any], str, str]] = [
+    ({"service": "api", "evidence": [{"of": SERVICE}]}, "evidence", '[{"of": "[planted]"}]'),
+    ({"service": "api", "title": f"shared by {PATH.upper()}, db"}, "title", "shared by [planted], db"),
+    ({"service": "api", "kind": f"as {SERVICE}"}, "kind", "as [planted]"),
+    ({"service": "api", "owner": "cafe\u0301-RELAY"}, "owner", "[planted]"),
+    ({"service": "api", "note": f"first\0then {SERVICE}"}, "note", "first\0then [planted]"),
 ]
 HONEST: list[dict[str, Any]] = [
     {"service": "api"},
     {"service": "relay", "note": "quillon"},
     {"service": "relay quillon"},
+    {"service": "cafe-relay"},
 ]
 
 
 @pytest.mark.parametrize("prepared", [True, False])
-def test_just_the_rows_that_mention_something_planted_are_withheld(tmp_path: Path, prepared: bool) -> None:
-    given = [{"failure_mode": "m", **row} for row in [*MENTIONS, *HONEST]]
+def test_what_is_of_something_planted_is_withheld_and_what_only_tells_of_it_lands_without(
+    tmp_path: Path, prepared: bool
+) -> None:
+    told = [row for row, _, _ in TOLD]
+    given = [{"failure_mode": "m", **row} for row in [*MENTIONS, *told, *HONEST]]
     if prepared:
         table = candidates.prepare(given, FIELDS)
-        taken = candidates.land_prepared(table, "s", FIELDS, tmp_path / "x.parquet", (SERVICE, PATH))
+        taken = candidates.land_prepared(table, "s", FIELDS, tmp_path / "x.parquet", NAMES)
     else:
         columns = sorted({key for row in given for key in row})
         texts = {key: [None if row.get(key) is None else _text(row[key]) for row in given] for key in columns}
-        taken = candidates.land_table(pa.table(texts), "s", FIELDS, tmp_path / "x.parquet", (SERVICE, PATH))
-    assert (taken.rows, taken.refused, taken.withheld) == (len(HONEST), 0, len(MENTIONS))
-    landed = pq.read_table(tmp_path / "x.parquet").to_pylist()
-    assert [row["subject"] for row in landed] == [row["service"] for row in HONEST]
+        taken = candidates.land_table(pa.table(texts), "s", FIELDS, tmp_path / "x.parquet", NAMES)
+    assert (taken.rows, taken.refused) == (len(TOLD) + len(HONEST), 0)
+    assert (taken.withheld, taken.scrubbed) == (len(MENTIONS), len(TOLD))
+    landed = [{**json.loads(row["attributes"]), **row} for row in pq.read_table(tmp_path / "x.parquet").to_pylist()]
+    assert [row["subject"] for row in landed] == [row["service"] for row in [*told, *HONEST]]
+    assert [row[name] for row, (_, name, _) in zip(landed, TOLD, strict=False)] == [said for _, _, said in TOLD]
 
 
 def _text(value: Any) -> str:
