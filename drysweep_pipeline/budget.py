@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.errors import FinderError, IntegrityError
-from drysweep_pipeline.values import ONE_CALL, Usage
+from drysweep_pipeline.values import MOST_USED, ONE_CALL, Usage
 
 # Sums of dollars are off by less than this, which is less than anybody charges.
 _DOLLAR_DIGITS = 9
@@ -231,10 +231,17 @@ class Meter:
             self._reservations.append(reservation)
             self._calls += 1
 
-    def settle(self, usage: Usage) -> None:
-        """Replace all that was set aside by what was really used; nothing more may be asked for afterwards."""
+    def settle(self, usage: Usage | None) -> Usage:
+        """Replace all that was set aside by what was really used, and return what counts as that.
+
+        Where nobody knows, or where what is said cannot be, all that was set aside counts. Nothing more may be asked
+        for afterwards.
+        """
+        if usage is None or not usage.within(MOST_USED.times(self._calls)):
+            usage = self.reserved
         first, *others = self._reservations
         self._budget.settle(first, usage, others)
+        return usage
 
 
 def free_meter() -> Meter:

@@ -129,8 +129,18 @@ class Usage:
         """Return what that many attempts like this one use."""
         return Usage(self.calls * number, self.tokens * number, self.cost_usd * number)
 
+    def within(self, most: "Usage") -> bool:
+        """Tell whether this is no less than nothing, and no more than that."""
+        return (
+            0 <= self.calls <= most.calls
+            and 0 <= self.tokens <= most.tokens
+            and 0 <= self.cost_usd <= most.cost_usd  # which no NaN is
+        )
+
 
 ONE_CALL = Usage(calls=1)
+MOST_USED = Usage(calls=1_000_000, tokens=10**12, cost_usd=1_000_000.0)
+"""More than that in one call is a mistake of whoever counted: it would end a campaign, and no ledger can hold it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,8 @@ class Part:
         except Exception as error:  # a finder's own bug is that finder's failure, never the round's
             failure = FinderError(repr(error))
         finally:
-            usage = meter.reserved if usage is None else usage
-            meter.settle(usage)
-        return _Came(time.monotonic() - began, usage, taken, recall, failure)
+            counted = meter.settle(usage)
+        return _Came(time.monotonic() - began, counted, taken, recall, failure)
 
     def _may_help(self, failure: FinderError) -> bool:
         """Tell whether one more attempt may go better than those that were made."""

@@ -97,7 +97,7 @@ class Bench:
                 raise found.failure
             taken = land(found, strategy, self.campaign.declaration.sweep.fingerprint.fields, path)
         finally:
-            meter.settle(meter.reserved if usage is None else usage)
+            meter.settle(usage)
         if taken.refused:
             raise FinderError(f"{taken.refused} rows refused, the first for {taken.first_refused[0].reason}")
         return Reverted(reverted.digest, landing.landed(path, taken))

@@ -6,19 +6,18 @@ a line says is taken or refused as a whole; nothing is mended.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from drysweep_pipeline import exact
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.exact import shown
-from drysweep_pipeline.values import Usage
+from drysweep_pipeline.values import MOST_USED, Usage
 
 MARK = "drysweep"
 _HELP = 'a complete output ends with {"drysweep": "end", "count": N}'
-# More than that in one call is a mistake of whoever wrote it down, and would end the campaign.
-_MOST = {"calls": 1_000_000, "tokens": 10**12, "cost_usd": 1_000_000}
+_MOST = asdict(MOST_USED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,5 +140,5 @@ def usage_of(said: Any) -> Usage:
         kinds = (int, float) if name == "cost_usd" else (int,)
         least = 1 if name == "calls" else 0
         if not _is_number(number, kinds) or not least <= number <= _MOST[name]:
-            raise FinderError(f"the usage of {shown(number)} {name} cannot be", help=f"{least} to {_MOST[name]}")
+            raise FinderError(f"the usage of {shown(number)} {name} cannot be", help=f"{least} to {_MOST[name]:.0f}")
     return Usage(said.get("calls", 1), said.get("tokens", 0), float(said.get("cost_usd", 0.0)))

@@ -20,7 +20,7 @@ from drysweep_pipeline.finders import jsonl
 from drysweep_pipeline.llm import ends, failures, models
 from drysweep_pipeline.llm.failures import final
 from drysweep_pipeline.posting import Unwaited
-from drysweep_pipeline.values import ONE_CALL, Usage
+from drysweep_pipeline.values import MOST_USED, ONE_CALL, Usage
 
 T = TypeVar("T")
 _FIRST_PAUSE_S = 0.5
@@ -194,10 +194,12 @@ class _Conversation(Generic[T]):
         return response
 
     def _taken(self, usage: Any) -> Usage:
-        if usage.unmeasured_requests or not usage.input_tokens:
+        tokens = usage.input_tokens + usage.output_tokens
+        # Before any sum is made with it: a number of any length may be given.
+        if usage.unmeasured_requests or not usage.input_tokens or not Usage(1, tokens).within(MOST_USED):
             return self._worst
-        cost = self._model.cost(usage.input_tokens, usage.output_tokens) or 0.0
-        return Usage(1, usage.input_tokens + usage.output_tokens, cost)
+        taken = Usage(1, tokens, self._model.cost(usage.input_tokens, usage.output_tokens) or 0.0)
+        return taken if taken.within(MOST_USED) else self._worst
 
 
 def _message(question: Question[Any], wrong: Misshapen | None) -> Any:

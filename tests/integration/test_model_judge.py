@@ -4,19 +4,21 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from drysweep_pipeline.declaration.model import LlmJudge
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.journal import budget_of
+from drysweep_pipeline.engine.journal import budget_of, standing
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
-from drysweep_pipeline.values import Usage
+from drysweep_pipeline.values import Outcome, Usage
 from tests.finders import declared
 from tests.model_server import Answer, Asked, ModelServer, Script, found
 from tests.models import cites, honest, judge, model, used, verdict
@@ -248,6 +250,22 @@ def test_models_side_by_side_never_pass_a_ceiling_on_money_not_even_at_the_worst
     manifest = read_manifest(campaign.folder(1))
     assert manifest is not None
     assert sorted(run.reason or "" for run in manifest.runs) == [""] * fits + ["ceiling: cost_usd"] * (8 - fits)
+
+
+def test_more_than_a_model_can_have_used_counts_as_what_was_set_aside_and_wedges_no_campaign(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    registry(tmp_path / "registry", {"api": "team", "dbx": None})
+    counted = {"long": (10**20, 5), "costly": (10**11, 5), "scripted": (10**20, 5)}
+    said = {"scripted": lambda asked: verdict()}
+    server.answering(lambda asked: replace(said.get(asked.model, honest)(asked), usage=counted[asked.model]))
+    strategies = [model(tmp_path, server, name, model=f"openai-chat:{name}") for name in ("long", "costly")]
+    path = declared(tmp_path, strategies, judge=judge(server))
+    campaign = run_to_its_end(begin(path, Home(tmp_path / "home")))
+    assert standing(campaign).outcome is Outcome.CONVERGED
+    sweep = campaign.declaration.sweep
+    assert isinstance(sweep.judge, LlmJudge)
+    assert budget_of(campaign, 1).used == sweep.strategies[0].worst.times(2) + sweep.judge.worst
 
 
 def test_asking_again_is_a_call_and_a_ceiling_forbids_it(tmp_path: Path, server: ModelServer) -> None:

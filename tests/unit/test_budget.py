@@ -190,6 +190,18 @@ def test_reservations_are_written_before_the_call_is_made(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    "said", [Usage(1, 10**20), Usage(1, 0, float("inf")), Usage(1, 0, float("nan")), Usage(10**9), Usage(1, -5), None]
+)
+def test_what_nobody_knows_or_cannot_be_counts_as_what_was_set_aside(said: Usage | None, tmp_path: Path) -> None:
+    budget, worst = Budget(TEN, Spent(), tmp_path / "calls.jsonl"), Usage(1, 500, 0.5)
+    meter = metered(budget, worst)
+    assert meter is not None
+    meter.more()
+    assert meter.settle(said) == worst.times(2)
+    assert budget.used == Budget(TEN, Spent(), tmp_path / "calls.jsonl").used == worst.times(2)
+
+
 def test_two_processes_that_write_one_journal_never_make_it_unreadable(tmp_path: Path) -> None:
     journal = tmp_path / "calls.jsonl"
     one, other = Budget(TEN, Spent(), journal), Budget(TEN, Spent(), journal)

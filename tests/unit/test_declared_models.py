@@ -60,6 +60,7 @@ def declared(folder: Path, strategy: str = ASKS, judge: str = NO_JUDGE, budget: 
         (ASKS + ", api_key: 'sk-1234'", "api_key", "did you mean 'api_key_env'?"),
         (ASKS + ", temperature: 3", "temperature", "2"),
         (ASKS + ", max_output_tokens: 5", "max_output_tokens", "16"),
+        (ASKS + f", max_output_tokens: {10**20}", "max_output_tokens", "1000000000"),
         (ASKS + ", reasks: 11", "reasks", "10"),
         (ASKS + ", price: {input_usd_per_million: 1}", "price.output_usd_per_million", "is missing"),
         (ASKS + ", price: {input_usd_per_million: -1, output_usd_per_million: 1}", "price.input_usd_per_million", "0"),
@@ -70,6 +71,7 @@ def declared(folder: Path, strategy: str = ASKS, judge: str = NO_JUDGE, budget: 
         (ASKS + ", choices: {kind: []}", "choices.kind", "at least one is needed"),
         (ASKS + ", angles: [{who: a}]", "prompt.file", "{angle.what} has no value: angles[0] has no key 'what'"),
         (ASKS.replace("rows.sql}", "rows.sql}, max_chars: 0"), "send.max_chars", "1"),
+        (ASKS.replace("rows.sql}", f"rows.sql}}, max_chars: {10**20}"), "send.max_chars", "1000000000"),
     ],
 )
 def test_what_cannot_be_asked_as_written_is_refused(tmp_path: Path, strategy: str, key: str, says: str) -> None:

@@ -18,7 +18,16 @@ from drysweep_pipeline.declaration.model.models import (
     Terms,
     most_tokens,
 )
-from drysweep_pipeline.declaration.model.parts import Call, EnvironmentName, InAChild, Part, Query, Send, not_allowed
+from drysweep_pipeline.declaration.model.parts import (
+    MOST_SENT,
+    Call,
+    EnvironmentName,
+    InAChild,
+    Part,
+    Query,
+    Send,
+    not_allowed,
+)
 from drysweep_pipeline.declaration.model.services import Service
 from drysweep_pipeline.values import ONE_CALL, Usage, Verdict
 
@@ -115,8 +124,8 @@ class LlmJudge(PanelJudge, Terms):
     price: Price | None = None
     prompt: Prompt | None = None
     send: Send | None = None
-    max_chars: StrictInt = Field(default=20_000, ge=1_000)
-    max_output_tokens: StrictInt = Field(default=1024, ge=16)
+    max_chars: StrictInt = Field(default=20_000, ge=1_000, le=MOST_SENT)
+    max_output_tokens: StrictInt = Field(default=1024, ge=16, le=MOST_SENT)
     timeout_s: float = Field(default=120.0, gt=0)
 
     def asked(self, member: int) -> Model:

@@ -10,11 +10,13 @@ from pydantic import (
 )
 
 from drysweep_pipeline import addresses
-from drysweep_pipeline.declaration.model.parts import EnvironmentName, Part, Send, not_allowed
+from drysweep_pipeline.declaration.model.parts import MOST_SENT, EnvironmentName, Part, Send, not_allowed
 from drysweep_pipeline.declaration.model.services import MOST_RETRIES
 
 # The instructions around a prompt, the shape of the answer twice over, and what parts messages.
 _PROTOCOL_TOKENS = 12_000
+# Nobody asks a dollar for a token.
+_MOST_A_MILLION = 1_000_000
 # The provider, and the name that it knows the model by. Its own pretended model is for other people's tests.
 _MODEL = re.compile(r"(?!test(:|$))[a-z][a-z0-9-]*(/[a-z0-9-]+)?:\S+")
 
@@ -46,8 +48,8 @@ class Prompt(Part):
 class Price(Part):
     """What a model costs, in US dollars for a million tokens."""
 
-    input_usd_per_million: float = Field(ge=0)
-    output_usd_per_million: float = Field(ge=0)
+    input_usd_per_million: float = Field(ge=0, le=_MOST_A_MILLION)
+    output_usd_per_million: float = Field(ge=0, le=_MOST_A_MILLION)
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
         """Return what so many tokens cost, in US dollars."""
@@ -80,7 +82,7 @@ class Terms(Part):
     """
 
     temperature: float | None = Field(default=None, ge=0, le=2)
-    max_output_tokens: StrictInt = Field(default=4096, ge=16)
+    max_output_tokens: StrictInt = Field(default=4096, ge=16, le=MOST_SENT)
     reasks: StrictInt = Field(default=1, ge=0, le=MOST_RETRIES)
     retries: StrictInt = Field(default=2, ge=0, le=MOST_RETRIES)
 

@@ -14,7 +14,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from drysweep_pipeline.values import SWEEP_NAME, Usage
+from drysweep_pipeline.values import MOST_USED, SWEEP_NAME, Usage
 
 Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
 Scalar = StrictBool | StrictInt | StrictFloat | str
@@ -25,6 +25,8 @@ MIN_MEMORY_MB = 64
 # What a child is told by these names is told by drysweep, and where its files lie is none of a child's business.
 OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What is sent to somebody else, or answered by them, is never more.
+MOST_SENT = 10**9
 _CALL = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 # What is filled into the argv of a strategy, beside ``angle.KEY``.
 ARGV_NAMES = ("material", "round", "campaign", "seed")
@@ -95,16 +97,16 @@ class Send(Part):
     """Rows of a SELECT over the snapshot, sent to who cannot read it; what is over a cap is refused, never cut."""
 
     query: Query
-    max_rows_sent: StrictInt = Field(default=1_000, ge=1)
-    max_chars: StrictInt = Field(default=100_000, ge=1)
+    max_rows_sent: StrictInt = Field(default=1_000, ge=1, le=MOST_SENT)
+    max_chars: StrictInt = Field(default=100_000, ge=1, le=MOST_SENT)
 
 
 class AtMost(Part):
     """What one look or one ruling may use at most; that much is set aside before it begins."""
 
-    calls: StrictInt = Field(default=1, ge=1)
-    tokens: StrictInt = Field(default=0, ge=0)
-    cost_usd: float = Field(default=0.0, ge=0)
+    calls: StrictInt = Field(default=1, ge=1, le=MOST_USED.calls)
+    tokens: StrictInt = Field(default=0, ge=0, le=MOST_USED.tokens)
+    cost_usd: float = Field(default=0.0, ge=0, le=MOST_USED.cost_usd)
 
     @property
     def usage(self) -> Usage:
