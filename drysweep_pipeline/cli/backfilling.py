@@ -7,8 +7,8 @@ from drysweep_pipeline.cli.driving import drive, show
 from drysweep_pipeline.cli.output import note
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import CommandMaterial, ScriptedMaterial
-from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides, campaigns
-from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides, campaigns, load
+from drysweep_pipeline.engine.journal import spent, standing
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
@@ -46,26 +46,41 @@ class Backfill:
         left = self.ceiling
         codes: list[int] = []
         for number, date in enumerate(self.dates):
-            one_round = self.declaration.sweep.price(1)
-            if left < one_round:
-                note(f"the ceiling of {self.ceiling} calls is reached; {len(self.dates) - number} dates were not swept")
+            campaign = self._campaign(date, left)
+            if campaign is None:
+                note(f"{len(self.dates) - number} dates were not swept, under the ceiling of {self.ceiling} calls")
                 return max([*codes, CUT_SHORT])
-            granted = min(left, self.declaration.sweep.budget.calls)
-            campaign = self._campaign(date, granted)
             if standing(campaign).due is not None:
                 drive(self.home, campaign)
-            left -= standing(campaign).spent.calls
+            left -= spent(campaign).calls
             codes.append(show(self.home, campaign, as_json=as_json))
         return max(codes)
 
-    def _campaign(self, date: datetime, calls: int) -> Campaign:
-        """Return the campaign of a date, as it was recorded or started now under what is left of the ceiling."""
+    def _campaign(self, date: datetime, left: int) -> Campaign | None:
+        """Return the campaign of a date, as it was recorded or started now under what is left of the ceiling.
+
+        None where the ceiling forbids it.
+        """
         name = f"{date.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         sweep = self.declaration.sweep
         if name in campaigns(self.home, sweep.name):
+            if takes_more_than(load(self.home, sweep.name, name), left, self.ceiling):
+                return None
             return start(self.home, self.declaration, as_of=date, driver="cli", campaign=name)
-        overrides = Overrides(calls=calls) if calls < sweep.budget.calls else NO_OVERRIDES
+        if left < sweep.price(1):
+            return None
+        overrides = Overrides(calls=left) if left < sweep.budget.calls else NO_OVERRIDES
         return start(self.home, self.declaration, as_of=date, driver="cli", campaign=name, overrides=overrides)
+
+
+def takes_more_than(campaign: Campaign, left: int, ceiling: int) -> bool:
+    """Tell, and say, whether a recorded campaign that goes on may take more calls than are left for it."""
+    now = standing(campaign)
+    if now.due is None or (now.ceilings.calls is not None and now.ceilings.calls <= left):
+        return False
+    may_take = f"{now.ceilings.calls} calls" if now.ceilings.calls is not None else "any number of calls"
+    note(f"{campaign.id} may take {may_take}, {left} of {ceiling} are left; give a higher --calls")
+    return True
 
 
 def _stepped(first: datetime, last: datetime, every: str) -> list[datetime]:

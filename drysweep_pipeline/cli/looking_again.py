@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from drysweep_pipeline.cli.backfilling import CUT_SHORT
+from drysweep_pipeline.cli.backfilling import CUT_SHORT, takes_more_than
 from drysweep_pipeline.cli.driving import drive, show
 from drysweep_pipeline.cli.output import exit_code, note, put, put_json, put_table
 from drysweep_pipeline.declaration.model import PanelJudge, Strategy
 from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides
-from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.journal import spent, standing
 from drysweep_pipeline.engine.looking_again import Again, Stored, begin, recorded
 from drysweep_pipeline.history.looked_again import since
 from drysweep_pipeline.history.reading import history
@@ -56,7 +56,7 @@ class LookAgain:
     def plan(self) -> dict[str, Any]:
         """Return what would be looked at, under which ids and ceilings; nothing is spent."""
         campaigns = [self._planned(stored) for stored in self.looking.stored]
-        spent = sum(each["spent"] for each in campaigns)
+        used = sum(each["spent"] for each in campaigns)
         return {
             "schema_version": SCHEMA_VERSION,
             "sweep": self.looking.declaration.sweep.name,
@@ -70,14 +70,14 @@ class LookAgain:
                 "calls": self.ceiling,
                 "rounds": self.rounds or self.looking.declaration.sweep.budget.rounds,
             },
-            "spent": {"calls": spent},
-            "at_most": self._at_most(spent, sum(each["stands"] in TO_DO for each in campaigns)),
+            "spent": {"calls": used},
+            "at_most": self._at_most(used, sum(each["stands"] in TO_DO for each in campaigns)),
         }
 
-    def _at_most(self, spent: int, to_do: int) -> dict[str, Any]:
+    def _at_most(self, used: int, to_do: int) -> dict[str, Any]:
         """Return what so many campaigns may use yet: their ceilings, or less where their calls cannot use as much."""
         sweep = self.looking.declaration.sweep
-        calls = max(0, min(self.ceiling - spent, self._each * to_do))
+        calls = max(0, min(self.ceiling - used, self._each * to_do))
         worst = [each.worst for each in self._strategies]
         worst += [sweep.judge.worst] if isinstance(sweep.judge, PanelJudge) else []
         tokens = calls * max(each.tokens / max(1, each.calls) for each in worst)
@@ -100,7 +100,7 @@ class LookAgain:
             "snapshot": stored.snapshot,
             "not_searched": stored.not_searched,
             "stands": stands,
-            "spent": now.spent.calls if now is not None else 0,
+            "spent": spent(campaign).calls if campaign is not None else 0,
         }
 
     def run(self, *, as_json: bool) -> int:
@@ -117,7 +117,7 @@ class LookAgain:
                 break
             if standing(campaign).due is not None:
                 drive(self.home, campaign)
-            left -= standing(campaign).spent.calls
+            left -= spent(campaign).calls
             done.append(campaign)
             codes.append(self._shown(campaign, as_json))
         self._tell(done, as_json=as_json)
@@ -127,10 +127,7 @@ class LookAgain:
         """Return the campaign over a snapshot, started or as it was recorded; None where the ceiling forbids it."""
         before = recorded(self.home, self.looking.declaration.sweep.name, stored)
         if before is not None:
-            now = standing(before)
-            may_take = now.ceilings.calls or 0
-            if now.due is not None and may_take > left:
-                note(f"{before.id} may take {may_take} calls, {left} of {self.ceiling} are left; give a higher --calls")
+            if takes_more_than(before, left, self.ceiling):
                 return None
             return begin(self.home, self.looking, stored)
         if left < self._one_round:

@@ -107,6 +107,15 @@ def budget_of(campaign: Campaign, round: int) -> Budget:
     return Budget(None if free else before.ceilings, before.spent, campaign.folder(round) / CALLS)
 
 
+def spent(campaign: Campaign) -> Spent:
+    """Return what a campaign has spent: in its decided rounds, and in the one that is under way or never was decided.
+
+    Calls that are under way, or whose process died, count at the worst.
+    """
+    now = standing(campaign)
+    return now.spent.plus(budget_of(campaign, now.rounds + 1).used)
+
+
 def _folded(campaign: Campaign, until: int | None) -> Standing:
     now = Standing(campaign.ceilings, price=campaign.declaration.sweep.price(1))
     answers = answers_of(campaign)

@@ -16,7 +16,7 @@ _SHARED = {
     "fp": "the fingerprint: 128 bits of SHA-256 over the declared fields",
     "label": "the fingerprint's values, joined by /",
     "strategy": "the way of looking",
-    "calls": "finder and judge calls used",
+    "calls": "finder and judge calls used, in decided rounds",
     "tokens": "tokens used",
     "cost_usd": "US dollars used",
     "seconds": "time used, by the monotonic clock",

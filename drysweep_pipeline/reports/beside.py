@@ -57,6 +57,13 @@ def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:
     return Stand(sweep, campaign, head["k"], standing, gone=True)
 
 
+def calls(home: Home, sweep: str, campaign: str, head: Row) -> int:
+    """Return the calls of a campaign, those of a round that was never decided included, as far as anybody can tell."""
+    if (home.sweep(sweep).landing(campaign) / FILE).exists():
+        return journal.spent(load(home, sweep, campaign)).calls
+    return int(head["calls"])
+
+
 def stand_of(campaign: Campaign) -> Stand:
     """Return a recorded campaign as far as waiting goes."""
     home = campaign.home

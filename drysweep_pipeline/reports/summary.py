@@ -7,7 +7,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import SETTLED
-from drysweep_pipeline.reports.beside import home_option, stand
+from drysweep_pipeline.reports.beside import calls, home_option, stand
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.waiting import waits_for
 from drysweep_pipeline.reports.why import why
@@ -41,7 +41,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "new": [row["fresh"] for row in rounds],
         **{name: head[name] for name in _COUNTED},
         "ledger_seen": past.ledger_seen(),
-        "calls": head["calls"],
+        "calls": calls(home, past.sweep, past.campaign, head),
         "states": _states(findings),
         "events": past.events(),
         "not_run": past.not_run(),
