@@ -143,10 +143,14 @@ class Child:
 
     def complaint(self) -> str:
         """Return the last lines of what it wrote on stderr, after a colon; empty where it wrote nothing."""
+        return f": {said}" if (said := self.complained()) else ""
+
+    def complained(self) -> str | None:
+        """Return the last lines of what it wrote on stderr so far, None where it wrote nothing."""
         # Before lines are left out or cut: half a secret is not known for one.
         text = hidden(self._err.decode("utf-8", "replace"))
         written = [line.strip() for line in text.splitlines() if line.strip()]
-        return f": {'; '.join(written[-_LINES_SHOWN:])[-_SHOWN:]}" if written else ""
+        return "; ".join(written[-_LINES_SHOWN:])[-_SHOWN:] or None
 
     def _hint(self) -> str | None:
         return None if self._program.confinement is None else hint(self._err.decode("utf-8", "replace"))

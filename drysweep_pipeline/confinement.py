@@ -90,6 +90,11 @@ def hint(complaint: str) -> str | None:
     return _HINT if is_confining() and any(word in complaint for word in _REFUSED) else None
 
 
+def was_refused(isolation: str | None, complaint: str) -> bool:
+    """Tell whether a run under some isolation complains as who may not read a file does."""
+    return (isolation or "").startswith(Isolation.LANDLOCK) and any(word in complaint for word in _REFUSED)
+
+
 @cache
 def available() -> int | str:
     """Return the version of Landlock's interface that is in force here, or why there is none."""

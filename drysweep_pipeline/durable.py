@@ -12,9 +12,17 @@ import filelock
 from drysweep_pipeline.errors import Busy, IntegrityError
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for its user alone; what is there stays as it is."""
+    # One by one, since the mode of a call that makes several is that of the last of them only.
+    for each in reversed([folder, *folder.parents]):
+        if not each.is_dir():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Have ``write`` fill a temporary file, and put it at ``path`` in one step; a crash leaves the old file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         write(part)
@@ -28,7 +36,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 @contextmanager
 def only_one(path: Path, refusal: str) -> Iterator[None]:
     """Do a block in one process at a time. Raises ``Busy`` with ``refusal`` where a living one is in it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     try:
         with filelock.FileLock(path, timeout=0):
             yield

@@ -62,6 +62,8 @@ class StrategyRun:
     """What became of the planted problems that it was to report; None where it was to report none, or did not run."""
     isolation: str | None = None
     """What kept it from all but what it was handed, as ``Isolation`` has it; None where it was not asked."""
+    complaint: str | None = None
+    """The last lines that it wrote on stderr though it ended well; None where it wrote none."""
 
     @property
     def usage(self) -> Usage:

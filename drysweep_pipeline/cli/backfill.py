@@ -1,11 +1,20 @@
 """``drysweep backfill``: campaigns over dated material, or over stored snapshots, under one ceiling for all."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
+from drysweep_pipeline.cli.options import (
+    HomeOption,
+    JsonOption,
+    SweepArgument,
+    home_of,
+    instant,
+    last_instant,
+    project_root,
+)
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
@@ -35,7 +44,7 @@ def backfill(
 
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
-    first, last = _instant(since, "--from"), _instant(until, "--to")
+    first, last = _instant(since, "--from", instant), _instant(until, "--to", last_instant)
     place = home_of(home, path)
     if first is not None and last is not None and last < first:
         raise DeclarationError("--to lies before --from", key="--to")
@@ -107,7 +116,7 @@ def _look_again(
     return 0
 
 
-def _instant(text: str | None, option: str) -> datetime | None:
+def _instant(text: str | None, option: str, read: Callable[[str | None], datetime | None]) -> datetime | None:
     if text is not None and not text.strip():
         raise DeclarationError("an instant is needed", key=option)
-    return instant(text)
+    return read(text)

@@ -64,7 +64,9 @@ def _place(home: Home) -> Iterator[Check]:
     yield Check("disk", enough, f"{free // (1 << 20)} MB free", None if enough else "free at least 1024 MB")
     if root.exists():
         private = not root.stat().st_mode & 0o022
-        yield Check("modes", private, f"{root.stat().st_mode & 0o777:o}", None if private else f"chmod go-w {root}")
+        mode, help = root.stat().st_mode & 0o777, f"chmod go-w {root}"
+        others = "nobody but its user" if not mode & 0o077 else "others may read" if private else "others may write"
+        yield Check("modes", private, f"the home is {mode:o}: {others}", None if private else help)
 
 
 def _isolation() -> Iterator[Check]:

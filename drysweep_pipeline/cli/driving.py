@@ -11,7 +11,7 @@ from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state,
 from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
-from drysweep_pipeline.reports.beside import behind, home_option, merging, stand_of, sweep_argument
+from drysweep_pipeline.reports.beside import behind, home_option, merging, refused, stand_of, sweep_argument
 from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import at_angle, safe_text
@@ -107,6 +107,8 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     merged = merging(home, campaign.home.name, campaign.id, facts["rounds"])
     if merged:
         put(f"findings are merged: {merged}")
+    if let_down := refused(home, campaign.home.name, campaign.id, facts["rounds"]):
+        put(f"may not have searched, being confined: {let_down}; `reads` declares what else it needs to read")
     if facts["report"]:
         put(f"report: {facts['report']}")
     if facts["why"]:

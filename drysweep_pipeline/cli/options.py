@@ -2,7 +2,7 @@
 
 import getpass
 import os
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON
 SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name in the project, or its YAML file.")]
 CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="A campaign, as [SWEEP/]ID.")]
 ByOption = Annotated[str | None, typer.Option("--by", help="Your name; the login name unless given.")]
+_DAY_LETTERS = len("2026-01-31")
 ReasonOption = Annotated[str | None, typer.Option("--reason", help="Why.")]
 
 
@@ -44,12 +45,20 @@ def instant(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        if len(text) == 10:
+        if len(text) == _DAY_LETTERS:
             return datetime.combine(date.fromisoformat(text), time(), UTC)
         parsed = datetime.fromisoformat(text)
     except ValueError:
         raise DeclarationError(f"{text!r} is no instant", help="write 2026-01-31 or 2026-01-31T06:00:00Z") from None
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+
+
+def last_instant(text: str | None) -> datetime | None:
+    """Return the end of a span in UTC: as ``instant``, but a day stands for its last moment."""
+    found = instant(text)
+    if found is None or text is None or len(text) != _DAY_LETTERS:
+        return found
+    return found + timedelta(days=1, microseconds=-1)
 
 
 def find_campaign(home: Home, text: str) -> tuple[str, str]:

@@ -53,9 +53,8 @@ def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
         put(hidden(f"{path}: warning: {warning}"))
     for each in probes or ():
         put(hidden(f"{path}: {'wrong' if each.wrong else 'probe'}: {each.sentence}"))
-        if each.unnamed:
-            gives = f"{each.strategy} gives {', '.join(each.named)}; it never gave {', '.join(each.unnamed)}"
-            put(hidden(f"{path}: probe: {gives}"))
+        if each.named:
+            put(hidden(f"{path}: probe: {each.strategy} gives {', '.join(each.named)}"))
     if not wrong:
         put(f"{path}: valid")
     return wrong
@@ -81,9 +80,9 @@ def _probed(path: Path, home: Home) -> "list[Probe]":
     from drysweep_pipeline.engine.probing import LOOKS, frozen, probe
 
     declaration, as_of = read_declaration(path), datetime.now(UTC).replace(microsecond=0)
-    asked, calls = len(declaration.sweep.asked(1)), LOOKS * declaration.sweep.price(1)
+    calls = LOOKS * declaration.sweep.price(1)
     snapshot = frozen(home, declaration, as_of)
-    note(f"{path}: probing takes {calls} calls, {LOOKS} looks of each of {asked} strategies; nothing is recorded")
+    note(f"{path}: probing takes {calls} calls, {LOOKS} looks for each strategy; nothing is recorded")
     return list(probe(home, declaration, snapshot, as_of))
 
 

@@ -40,6 +40,7 @@ class _Came:
     taken: candidates.Taken | None = None
     recall: Recall | None = None
     failure: FinderError | None = None
+    complaint: str | None = None
 
 
 class Part:
@@ -84,10 +85,10 @@ class Part:
         """Make one attempt on what was set aside, and land what it found where it ran to its end."""
         began = time.monotonic()
         usage: Usage | None = None
-        taken, recall = None, None
+        taken, recall, complaint = None, None, None
         try:
             found, recall = self.watch.search(self.strategy, self.look, meter)
-            usage = found.usage
+            usage, complaint = found.usage, found.complaint
             failure = found.failure or (None if self._number >= MOST else missed(self.strategy, found, recall))
             if failure is None:
                 taken = self._land(found, self.partly)
@@ -99,7 +100,7 @@ class Part:
             failure = FinderError(repr(error))
         finally:
             counted = meter.settle(usage)
-        return _Came(time.monotonic() - began, counted, taken, recall, failure)
+        return _Came(time.monotonic() - began, counted, taken, recall, failure, complaint)
 
     def _may_help(self, failure: FinderError) -> bool:
         """Tell whether one more attempt may go better than those that were made."""
@@ -134,7 +135,7 @@ class Part:
         elif recall is not None and recall.missed:
             status, reason = MISSED, recall.reason
         self.attempts.append(Attempt(self._number, status, reason, came.seconds, came.usage))
-        run = self._told(status, reason, landing.landed(path, taken), taken)
+        run = replace(self._told(status, reason, landing.landed(path, taken), taken), complaint=came.complaint)
         if recall is None:
             return run
         return replace(run, canaries=replace(recall, withheld=taken.withheld, scrubbed=taken.scrubbed))

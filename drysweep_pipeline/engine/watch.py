@@ -103,7 +103,8 @@ class Watch:
             return run
         attempts = tuple(replace(each, reason=self._said(each.reason)) for each in run.attempts)
         refused = tuple(replace(each, reason=str(self._said(each.reason))) for each in run.first_refused)
-        return replace(run, reason=self._said(run.reason), attempts=attempts, first_refused=refused)
+        reason, complaint = self._said(run.reason), self._said(run.complaint)
+        return replace(run, reason=reason, complaint=complaint, attempts=attempts, first_refused=refused)
 
     def _said(self, text: str | None) -> str | None:
         return None if text is None else scrubbed(text, self._names)

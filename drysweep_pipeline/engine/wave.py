@@ -144,6 +144,7 @@ def _without_secrets(run: StrategyRun, redactor: Redactor) -> StrategyRun:
     return replace(
         run,
         reason=redactor.maybe(run.reason),
+        complaint=redactor.maybe(run.complaint),
         attempts=tuple(replace(each, reason=redactor.maybe(each.reason)) for each in run.attempts),
         first_refused=tuple(replace(each, reason=redactor.text(each.reason)) for each in run.first_refused),
     )

@@ -26,7 +26,7 @@ def search(request: Request) -> Found:
         raise FinderError("the material has no files to lay out as {material}")
     with scratch_folder() as scratch, request.children.started(_program(request, strategy, copy, scratch)) as child:
         read = _sarif if strategy.format == "sarif" else _jsonl
-        found = read(request, strategy, child, copy)
+        found = replace(read(request, strategy, child, copy), complaint=child.complained())
     request.copy.check(copy)
     return found
 

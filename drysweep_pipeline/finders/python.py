@@ -53,9 +53,11 @@ def search(request: Request) -> Found:
         with request.children.started(program) as child:
             printed = lines(child, given, strategy.timeout_s)
             # A function has no way to tell what it used: that counts as what it declares at most.
-            found = replace(taken(Lines(printed, strategy.max_rows, marks=marks.read), request.fields), usage=None)
+            found = taken(Lines(printed, strategy.max_rows, marks=marks.read), request.fields)
+            found = replace(found, usage=None, complaint=child.complained())
         if found.failure is None and marks.table:
-            found = Found(table=_table(scratch / _TABLE, strategy.max_rows, program.max_bytes))
+            table = _table(scratch / _TABLE, strategy.max_rows, program.max_bytes)
+            found = Found(table=table, complaint=found.complaint)
     request.copy.check(tables)
     return found
 

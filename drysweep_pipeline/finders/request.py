@@ -43,7 +43,8 @@ class Found:
     """What a finder reported: rows as dictionaries, as ``candidates.prepare`` makes them, or an Arrow table.
 
     ``usage`` is what all its calls used, None where nobody knows: then it counts as what was set aside. ``failure``
-    says why that is not all, where it is not: what was validly reported is kept all the same.
+    says why that is not all, where it is not: what was validly reported is kept all the same. ``complaint`` is
+    what a child that ended well wrote on stderr.
     """
 
     rows: Sequence[Mapping[str, Any]] | None = None
@@ -51,6 +52,7 @@ class Found:
     prepared: pa.Table | None = None
     usage: Usage | None = None
     failure: FinderError | None = None
+    complaint: str | None = None
 
 
 Finder: TypeAlias = Callable[[Request], Found]

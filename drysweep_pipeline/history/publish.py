@@ -15,7 +15,7 @@ import filelock
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.declaration import thaw_json
-from drysweep_pipeline.durable import read_json, write_whole
+from drysweep_pipeline.durable import make_private, read_json, write_whole
 from drysweep_pipeline.errors import Busy
 from drysweep_pipeline.history.edition import bring_up, is_current
 from drysweep_pipeline.home import Home
@@ -172,7 +172,7 @@ def publish(home: Home, sweep: str, ledger: Ledger, *, anew: bool = False, wait_
     ``anew`` says all of the sweep again, for a ledger that was rebuilt. Raises ``Busy`` where another sweep is being
     published for longer than ``wait_seconds``; the next publication makes up for this one.
     """
-    home.history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(home.history.parent)
     with _alone(home.history.parent / "history.lock", wait_seconds):
         write_whole(home.history, lambda part: _fill(part, home, sweep, ledger, anew))
 

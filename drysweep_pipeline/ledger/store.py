@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import filelock
 
+from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.errors import Busy, IntegrityError
 from drysweep_pipeline.ledger.schema import migrate
 from drysweep_pipeline.retrying import retry_context
@@ -44,7 +45,7 @@ class Ledger:
 @contextmanager
 def open_ledger(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
     """Yield the ledger for writing. Raises ``Busy``, naming who holds it, after ``wait_seconds``."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     # DuckDB's lock keeps processes apart; this one also keeps the threads of one process apart.
     lock = filelock.FileLock(path.with_suffix(".lock"), timeout=wait_seconds)
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 import dagster as dg
 import filelock
 
+from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.home import Home
 
 # Dagster's newsletter dialog would cover every page of the UI; telemetry stays on the machine otherwise.
@@ -36,7 +37,7 @@ def prepare(home: Home) -> Path:
     Two processes that initialise a fresh Dagster home at once break it for good, so the first one holds a lock.
     """
     folder = home.dagster
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     os.environ["DAGSTER_HOME"] = str(folder)
     os.environ["DAGSTER_DISABLE_TELEMETRY"] = "1"
     with filelock.FileLock(folder / ".prepare.lock", timeout=120):

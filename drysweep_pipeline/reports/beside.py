@@ -10,6 +10,7 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
+from drysweep_pipeline.engine.complaints import let_down
 from drysweep_pipeline.engine.quality import merged_by
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import turns_left
@@ -46,6 +47,12 @@ def merging(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
     recorded = load(home, sweep, campaign)
     said = merged_by(recorded, rounds).sentence
     return redactor_of(recorded).text(said) if said else None
+
+
+def refused(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
+    """Return a sentence on strategies that were let down by their confinement, as far as manifests can still tell."""
+    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
+    return let_down(load(home, sweep, campaign), rounds) if recorded else None
 
 
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:

@@ -7,7 +7,7 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import home_option, merging, redaction, stand, sweep_argument, unread
+from drysweep_pipeline.reports.beside import home_option, merging, redaction, refused, stand, sweep_argument, unread
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
@@ -49,6 +49,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
     parts = (
         _top(told, resume_command(standing, option), redaction(home, sweep, campaign)),
         _warned(merging(home, sweep, campaign, told["rounds"])),
+        _let_down(refused(home, sweep, campaign, told["rounds"])),
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
         _strategies(strategies),
@@ -76,6 +77,15 @@ def _warned(merging: str | None) -> Iterator[str]:
         yield from (
             "",
             f"**Findings are merged:** {cell(merging, limit=2000)}. What was counted is fewer than what is there.",
+        )
+
+
+def _let_down(refused: str | None) -> Iterator[str]:
+    if refused:
+        yield from (
+            "",
+            f"**May not have searched:** {cell(refused, limit=2000)}. Being confined may be why, and what was not read "
+            "was not searched: `reads` declares what else a strategy needs.",
         )
 
 
@@ -156,8 +166,7 @@ def _strategies(strategies: Sequence[Row]) -> Iterator[str]:
 
 
 def _not_isolated(names: Iterable[str]) -> Iterator[str]:
-    told = cell(", ".join(names))
-    if told:
+    if told := ", ".join(map(cell, names)):
         yield ""
         yield f"Not isolated: {told}. Nothing but its author kept such a strategy from what the others found."
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from drysweep_pipeline.convergence import exceeded
 from drysweep_pipeline.reports.waiting import Stand, resume_command
-from drysweep_pipeline.values import Outcome
+from drysweep_pipeline.values import Outcome, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,7 @@ def next_steps(stand: Stand, sweep: str, option: str = "") -> tuple[Step, ...]:
                 Step("If something turns up later that was missed, add a strategy that would have seen it"),
             )
         case Outcome.BUDGET_EXCEEDED:
-            noise = (
-                "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new"
-            )
-            steps = (*_on(stand, run, option, "Go on under wider ceilings"), Step(noise))
+            steps = tuple(_capped(stand, run, option))
         case Outcome.NEEDS_DECISION:
             pass  # what may be answered now is listed instead
         case Outcome.ACCEPTED:
@@ -63,8 +60,29 @@ def _on(stand: Stand, run: str, option: str, text: str) -> Iterator[Step]:
         yield Step("Start a new campaign", run)
 
 
+def _capped(stand: Stand, run: str, option: str) -> Iterator[Step]:
+    """Yield what to do at a ceiling; more rounds of what keeps failing are nothing to pay for."""
+    lately = stand.course.rounds[-stand.k :]
+    if any(not each.complete for each in lately):
+        yield _mend(stand, run)
+        if not any(each.fresh for each in lately):
+            return
+    yield from _on(stand, run, option, "Go on under wider ceilings")
+    if lately and lately[-1].fresh:
+        yield Step(
+            "Where every round still finds much, look at the fingerprint first: noise in it makes findings look new"
+        )
+
+
 def _failed(stand: Stand, run: str, option: str) -> Iterator[Step]:
-    keeps = ". This one keeps the SQL that it started with"
-    yield Step("Mend the strategies named under Rounds, then start a new campaign", run, keeps)
+    yield _mend(stand, run)
     if command := resume_command(stand, option):
-        yield Step("Only where the material or the machine was at fault, go on with this one", command)
+        fault = "the machine" if stand.course.rule is Rule.DRY else "the material or the machine"
+        yield Step(f"Only where {fault} was at fault, go on with this one", command)
+
+
+def _mend(stand: Stand, run: str) -> Step:
+    # Under the clean rule each round reads the material anew.
+    keeps = "declaration and the material" if stand.course.rule is Rule.DRY else "declaration"
+    after = f". This one keeps the {keeps} that it started with"
+    return Step("Mend what the strategies named under Rounds failed at, then start a new campaign", run, after)

@@ -105,7 +105,7 @@ def test_what_a_campaign_would_suffer_from_returns_2_and_the_cost_is_said_first(
     _, code, told, said = probed
     assert code == 2
     assert told["calls"] == 22
-    assert "probing takes 22 calls, 2 looks of each of 11 strategies" in said
+    assert "probing takes 22 calls, 2 looks for each strategy" in said
     assert "missing" in next(each["reason"] for each in told["probe"] if each["strategy"] == "nameless")
     assert "exited with 3" in next(each["reason"] for each in told["probe"] if each["strategy"] == "broken")
 

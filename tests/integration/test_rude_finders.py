@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from drysweep_pipeline.confinement import available
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay.pipeline import steps
@@ -114,3 +115,35 @@ def test_what_a_finder_says_to_the_terminal_when_it_dies_is_told_without_its_tri
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "<script>" not in text
+
+
+@pytest.mark.skipif(isinstance(available(), str), reason=f"no Landlock here: {available()}")
+def test_who_was_refused_a_file_and_ended_well_all_the_same_is_named_where_a_person_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "rules.txt"
+    rules.write_text("x")
+    goes_on = f"""
+try:
+    open({str(rules)!r}).read()
+    say()
+    end(1)
+except OSError as error:
+    print("no rules:", error, file=sys.stderr)
+    end(0)
+"""
+    chatty = command(tmp_path, "chatty", "print('starting up', file=sys.stderr); end(0)")
+    swallows = command(tmp_path, "swallows", goes_on)
+    campaign = begin(declared(tmp_path, [swallows, chatty]), Home(tmp_path / "home"))
+    steps(campaign, 1)
+    runs = {run.strategy: run for run in wave(campaign, 1)}
+    assert {name: run.status for name, run in runs.items()} == {"chatty": "ok", "swallows": "ok"}
+    assert runs["chatty"].complaint == "starting up"
+    report = markdown.render(Home(tmp_path / "home"), "small", campaign.id)
+    assert "**May not have searched:** swallows said in round 1: no rules:" in report
+    assert "chatty said" not in report
+    # Not confined, it reads its rules, and there is nothing to say.
+    monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
+    again = begin(declared(tmp_path, [swallows, chatty]), Home(tmp_path / "home"), campaign="again")
+    steps(again, 1)
+    assert "May not have searched" not in markdown.render(Home(tmp_path / "home"), "small", "again")
