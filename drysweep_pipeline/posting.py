@@ -9,6 +9,7 @@ import random
 import ssl
 import threading
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -251,8 +252,6 @@ class _Call:
                     f"no trusted connection: {why}", help="a certificate of your own is named by ca_file"
                 )
             return _Again(f"cannot be connected to: {why}")
-        if isinstance(error, httpx2.DecodingError):
-            return FinderError(f"the answer cannot be unpacked: {why}")
         return FinderError(f"the answer broke off: {why}")
 
     async def _read(self, response: "httpx2.Response") -> Answer:
@@ -270,17 +269,18 @@ class _Call:
             raise FinderError(await self._told(response), help=help)
         if charset.lower() not in ("utf-8", "utf8"):
             raise FinderError(f"answered in the charset {self._box.safe(charset)!r}", help="JSON is UTF-8")
-        return Answer(media, await self._body_of(response))
+        return Answer(media, await self._body_of(response, _Unpacker() if packed == "gzip" else None))
 
-    async def _body_of(self, response: "httpx2.Response") -> bytes:
+    async def _body_of(self, response: "httpx2.Response", unpacker: "_Unpacker | None") -> bytes:
         """Return a body, unpacked, and without the secrets that it was asked with. Raises ``FinderError``."""
-        body = bytearray()
-        async with aclosing(response.aiter_bytes()) as pieces:
+        body, most = bytearray(), self._box.max_bytes
+        async with aclosing(response.aiter_raw()) as pieces:
             async for piece in pieces:
-                body += piece
-                if len(body) > self._box.max_bytes:
-                    what = f"truncated: the answer has more than {self._box.max_bytes} bytes"
-                    raise FinderError(what, status="truncated")
+                body += piece if unpacker is None else unpacker.unpacked(piece, most + 1 - len(body))
+                if len(body) > most:
+                    raise FinderError(f"truncated: the answer has more than {most} bytes", status="truncated")
+        if unpacker is not None:
+            unpacker.check_end()
         if not self._box.secrets:
             return bytes(body)
         return addresses.hidden(body.decode("utf-8", _KEPT), self._box.secrets).encode("utf-8", _KEPT)
@@ -327,6 +327,30 @@ class _Call:
             what = f"redirected to {where}, which is not the service that is declared: nothing was sent there"
             raise FinderError(what, help="declare that address if it is the one that is meant")
         return target.copy_with(fragment=None)
+
+
+class _Unpacker:
+    """Unpacks gzip piece by piece, never into more than is wanted, and knows whether what came is all of one packing.
+
+    Raises ``FinderError`` where it is not. The library's own leaves out what follows, and does not miss an end.
+    """
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+    def unpacked(self, piece: bytes, most: int) -> bytes:
+        """Return what a piece holds, as far as ``most`` bytes of it."""
+        try:
+            return self._inner.decompress(piece, most)
+        except zlib.error as error:
+            raise FinderError(f"the answer cannot be unpacked: {error}") from None
+
+    def check_end(self) -> None:
+        """Refuse what ends before its packing does, or goes on after it."""
+        if not self._inner.eof:
+            raise FinderError("the answer cannot be unpacked: its packing has no end")
+        if self._inner.unused_data:
+            raise FinderError("the answer cannot be unpacked: something follows the end of its packing")
 
 
 def _trust(service: Service, base: Path) -> ssl.SSLContext:

@@ -24,6 +24,7 @@ from drysweep_pipeline.errors import FinderError
 from tests.services import JSON, certificate, posted, raw, seconds_since
 
 TOKEN = 'tok/3n-of-nobody"s'
+PACKED = JSON + "Content-Encoding: gzip\r\n\r\n"
 AUTHORIZED = {"Authorization": "Bearer {env.SERVICE_TOKEN}"}
 
 
@@ -163,6 +164,12 @@ def test_a_machine_that_is_not_there_is_tried_again_and_then_named_so() -> None:
         ((JSON + "X: " + "x" * 200_000 + "\r\n\r\n",), "broke off"),
         (("x" * 20_000 + "\r\n\r\n",), "broke off"),
         ((JSON + "Content-Encoding: gzip\r\n\r\n", "not packed"), "cannot be unpacked"),
+        ((PACKED, gzip.compress(b"{}") + gzip.compress(b'{"more": 1}')), "something follows the end of its packing"),
+        ((PACKED, gzip.compress(b"{}") + b"\0"), "something follows the end of its packing"),
+        ((PACKED, gzip.compress(b"{}")[:-8]), "its packing has no end"),
+        ((PACKED, gzip.compress(b"{}")[:-1]), "its packing has no end"),
+        ((PACKED, gzip.compress(b"{}")[:-8] + bytes(8)), "incorrect data check"),
+        ((PACKED, ""), "its packing has no end"),
         ((JSON + "Content-Encoding: br\r\n\r\n", "x"), "packed as 'br', which was not asked for"),
         ((JSON + "Content-Encoding: gzip, gzip\r\n\r\n", "x"), "which was not asked for"),
         (("HTTP/1.1 200 OK\r\n\r\n", '{"end": true}'), "answered 200 with no content type"),
