@@ -24,8 +24,11 @@ SEVERITIES: Mapping[str, Severity] = {
     "note": Severity.NIT,
     "none": Severity.NIT,
 }
-# What a result says that is no finding: a rule that holds, one that does not apply, a finding that is gone.
-_NO_FINDING = (("kind", "pass"), ("kind", "notApplicable"), ("baselineState", "absent"))
+# What a result says that is no finding: a rule that holds, or one that does not apply.
+_NO_FINDING = ("pass", "notApplicable")
+# What an invocation has that did not end by itself, or did not even begin.
+_BROKE_OFF = ("exitSignalName", "exitSignalNumber", "processStartFailureMessage")
+_NOTIFICATIONS = ("toolExecutionNotifications", "toolConfigurationNotifications")
 _PLACEHOLDER = re.compile(r"{(\d+)}|{{|}}")
 
 
@@ -45,15 +48,26 @@ def runs_of(printed: bytes) -> list[Mapping[str, Any]]:
     runs = log.get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
         raise FinderError("the SARIF log has no list of runs")
+    beside = log.get("inlineExternalProperties") or []
+    if not isinstance(beside, list) or any(_says_more(each) for each in beside):
+        raise FinderError("the SARIF log is not complete: parts of it stand beside its runs, which are not read")
     return runs
+
+
+def _says_more(properties: Any) -> bool:
+    """Tell whether what stands beside the runs may hold findings, or failures."""
+    return not isinstance(properties, dict) or bool(properties.get("results") or properties.get("invocations"))
 
 
 def incomplete(runs: list[Mapping[str, Any]], allow_bare: bool) -> FinderError | None:
     """Return why a log does not say that everything ran; None where it does."""
     reasons = (_incomplete(run, allow_bare) for run in runs)
-    what = next((reason for reason in reasons if reason), None)
-    if not runs and not allow_bare:
-        what = _BARE
+    try:
+        what = next((reason for reason in reasons if reason), None)
+    except (TypeError, AttributeError) as error:
+        what = f"what it says of its invocations cannot be read: {error}"
+    if not runs:
+        what = "it has no run at all: it does not say that anything was scanned"
     return FinderError(f"the SARIF log is not complete: {what}") if what else None
 
 
@@ -66,7 +80,7 @@ def rows(runs: list[Mapping[str, Any]], max_rows: int, copy: str | None) -> Iter
     for run in runs:
         results = run.get("results")
         for result in results if isinstance(results, list) else ():
-            if isinstance(result, dict) and any(result.get(key) == said for key, said in _NO_FINDING):
+            if isinstance(result, dict) and _is_none(result):
                 continue
             count += 1
             if count > max_rows:
@@ -75,6 +89,13 @@ def rows(runs: list[Mapping[str, Any]], max_rows: int, copy: str | None) -> Iter
                 yield _row(run, result, copy)
             except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
                 yield Unfit(f"result {count} cannot be read: {error}")
+
+
+def _is_none(result: Mapping[str, Any]) -> bool:
+    """Tell whether a result says of itself that it is no finding, and nothing else that it is one."""
+    if result.get("baselineState") == "absent":
+        return True
+    return result.get("kind") in _NO_FINDING and result.get("level", "none") == "none"
 
 
 def _incomplete(run: Mapping[str, Any], allow_bare: bool) -> str | None:
@@ -87,25 +108,51 @@ def _incomplete(run: Mapping[str, Any], allow_bare: bool) -> str | None:
         return "invocations are no list of objects"
     if not invocations and not allow_bare:
         return _BARE
-    for invocation in invocations:
-        if invocation.get("executionSuccessful") is not True:
-            code = invocation.get("exitCodeDescription") or invocation.get("exitCode")
-            return "an invocation was not successful" + (f": {shown(code)}" if code is not None else "")
-        notified = _error(invocation)
-        if notified is not None:
-            return f"the tool reports an error: {notified}"
+    # Whoever made the log of something else is one who may have failed as well.
+    converted = (run.get("conversion") or {}).get("invocation")
+    failed = (_failed(run, each) for each in (*invocations, *([converted] if converted else ())))
+    return next((what for what in failed if what), None)
+
+
+def _failed(run: Mapping[str, Any], invocation: Mapping[str, Any]) -> str | None:
+    """Return why an invocation did not run to its end, whatever else it says; None where it did."""
+    if invocation.get("executionSuccessful") is not True:
+        code = invocation.get("exitCodeDescription") or invocation.get("exitCode")
+        return "an invocation was not successful" + (f": {shown(code)}" if code is not None else "")
+    for name in _BROKE_OFF:
+        if invocation.get(name) not in (None, ""):
+            return f"an invocation broke off, though it is called successful: {name} is {shown(invocation[name])}"
+    for kind in _NOTIFICATIONS:
+        notified = invocation.get(kind) or []
+        if not isinstance(notified, list) or not all(isinstance(each, dict) for each in notified):
+            return f"{kind} are no list of objects"
+        error = next((each for each in notified if _is_error(run, invocation, each)), None)
+        if error is not None:
+            return f"the tool reports an error: {_told(error)}"
     return None
 
 
-def _error(invocation: Mapping[str, Any]) -> str | None:
-    """Return what the tool said of an error of its own, if there was one."""
-    for kind in ("toolExecutionNotifications", "toolConfigurationNotifications"):
-        notified = invocation.get(kind)
-        for each in notified if isinstance(notified, list) else ():
-            if isinstance(each, dict) and each.get("level") == "error":
-                message = each.get("message")
-                return hidden(str(message.get("text") if isinstance(message, dict) else message))[:500]
-    return None
+def _is_error(run: Mapping[str, Any], invocation: Mapping[str, Any], notified: Mapping[str, Any]) -> bool:
+    """Tell whether a tool notifies of an error of its own: by its level, that of its kind, or what was thrown."""
+    if notified.get("exception") or notified.get("level") == "error":
+        return True
+    if "level" in notified:
+        return False
+    pointed = notified.get("descriptor") or {}
+    kind = _described(run, pointed, "notifications")
+    names = (pointed.get("id"), kind.get("id"))
+    configured = [kind.get("defaultConfiguration") or {}]
+    for each in invocation.get("notificationConfigurationOverrides") or []:
+        if (each.get("descriptor") or {}).get("id") in names:
+            configured.append(each.get("configuration") or {})
+    return any(each.get("level") == "error" for each in configured)
+
+
+def _told(notified: Mapping[str, Any]) -> str:
+    """Return what a notification says."""
+    message, thrown = notified.get("message"), notified.get("exception") or {}
+    said = message.get("text") if isinstance(message, dict) else message
+    return hidden(str(said or thrown.get("message") or thrown.get("kind")))[:500]
 
 
 def _row(run: Mapping[str, Any], result: Mapping[str, Any], copy: str | None) -> Mapping[str, Any]:
@@ -141,13 +188,20 @@ def _rule(run: Mapping[str, Any], result: Mapping[str, Any]) -> tuple[Mapping[st
     pointed = result.get("rule") or {}
     name = result.get("ruleId") or pointed.get("id")
     index = result.get("ruleIndex", pointed.get("index", -1))
-    rules = _component(run, pointed.get("toolComponent") or {}).get("rules") or []
-    rule: Mapping[str, Any] = {}
-    if isinstance(index, int) and 0 <= index < len(rules):
-        rule = rules[index]
-    elif name is not None:
-        rule = next((each for each in rules if each.get("id") == name), {})
+    rule = _described(run, {**pointed, "id": name, "index": index}, "rules")
     return rule, name if name is not None else rule.get("id")
+
+
+def _described(run: Mapping[str, Any], pointed: Mapping[str, Any], among: str) -> Mapping[str, Any]:
+    """Return the rule, or the kind of notification, that is pointed at, as the run describes it; empty where not."""
+    known = _component(run, pointed.get("toolComponent") or {}).get(among) or []
+    name, index = pointed.get("id"), pointed.get("index", -1)
+    found: Mapping[str, Any] = {}
+    if isinstance(index, int) and 0 <= index < len(known):
+        found = known[index]
+    elif name is not None:
+        found = next((each for each in known if each.get("id") == name), {})
+    return found
 
 
 def _component(run: Mapping[str, Any], pointed: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,8 @@ from drysweep_pipeline.errors import FinderError, RowsRefused
 from drysweep_pipeline.finders import sarif
 from tests.real_data import real_data
 
-WELL: dict[str, Any] = {"invocations": [{"executionSuccessful": True}], "results": []}
+RAN: dict[str, Any] = {"executionSuccessful": True}
+WELL: dict[str, Any] = {"invocations": [RAN], "results": []}
 
 
 def log(*runs: Any, **more: Any) -> bytes:
@@ -74,8 +75,13 @@ def test_a_level_is_a_severity_that_of_the_rule_where_the_result_has_none(said: 
 
 
 def test_what_is_no_finding_is_none() -> None:
-    results = [result(kind="pass"), result(kind="notApplicable"), result(baselineState="absent"), result()]
-    assert len(rows({**WELL, "results": results})) == 1
+    none = [result(kind="pass"), result(kind="notApplicable", level="none"), result(baselineState="absent")]
+    assert len(rows({**WELL, "results": [*none, result()]})) == 1
+
+
+@pytest.mark.parametrize("kind", ["pass", "notApplicable"])
+def test_a_result_that_contradicts_itself_is_a_finding(kind: str) -> None:
+    assert one(kind=kind, level="error")["severity"] == "major"
 
 
 def test_suppressions_the_baseline_and_partial_fingerprints_are_kept() -> None:
@@ -152,6 +158,12 @@ def test_a_result_that_is_none_is_refused_and_those_beside_it_are_kept(broken: A
         ({**WELL, "invocations": [{"executionSuccessful": "true"}]}, "was not successful"),
         ({**WELL, "invocations": [*WELL["invocations"], {"executionSuccessful": False}]}, "was not successful"),
         ({**WELL, "externalPropertyFileReferences": {"results": [{}]}}, "in other files"),
+        ({**WELL, "invocations": [{**RAN, "exitSignalName": "SIGKILL"}]}, 'exitSignalName is "SIGKILL"'),
+        ({**WELL, "invocations": [{**RAN, "exitSignalNumber": 9}]}, "exitSignalNumber is 9"),
+        ({**WELL, "invocations": [{**RAN, "processStartFailureMessage": "none"}]}, "called successful: processStart"),
+        ({**WELL, "conversion": {"invocation": {"executionSuccessful": False}}}, "was not successful"),
+        ({**WELL, "conversion": "none"}, "cannot be read"),
+        ({**WELL, "invocations": [{**RAN, "toolExecutionNotifications": {"level": "error"}}]}, "no list of objects"),
     ],
 )
 def test_a_log_that_does_not_say_that_everything_ran_is_not_complete(run: dict[str, Any], says: str) -> None:
@@ -165,13 +177,30 @@ def test_an_error_of_the_tool_makes_a_log_not_complete_and_a_warning_does_not(ki
     assert "cannot parse b.py" in (why({**WELL, "invocations": [told]}) or "")
     told[kind] = [{"level": "warning", "message": {"text": "slow"}}, {"message": {"text": "hm"}}]
     assert why({**WELL, "invocations": [told]}) is None
+    told[kind] = [{"level": "warning", "exception": {"kind": "OutOfMemory", "message": "at b.py"}}]
+    assert "at b.py" in (why({**WELL, "invocations": [told]}) or "")
+
+
+@pytest.mark.parametrize("pointed", [{"id": "N1"}, {"index": 1}, {"id": "N1", "toolComponent": {"index": -1}}])
+def test_a_notification_without_a_level_has_that_of_its_kind(pointed: dict[str, Any]) -> None:
+    kinds = [{"id": "N0"}, {"id": "N1", "defaultConfiguration": {"level": "error"}}]
+    told = {**RAN, "toolExecutionNotifications": [{"descriptor": pointed, "message": {"text": "cannot parse b.py"}}]}
+    run = {**WELL, "tool": {"driver": {"name": "x", "notifications": kinds}}, "invocations": [told]}
+    assert "cannot parse b.py" in (why(run) or "")
+    told["toolExecutionNotifications"][0]["level"] = "note"
+    assert why(run) is None
+    told["toolExecutionNotifications"] = [{"descriptor": {"id": "N0"}, "message": {"text": "cannot parse b.py"}}]
+    assert why(run) is None
+    stricter = {"descriptor": {"id": "N0"}, "configuration": {"level": "error"}}
+    told["notificationConfigurationOverrides"] = [stricter]
+    assert "cannot parse b.py" in (why(run) or "")
 
 
 def test_a_bare_log_is_complete_only_where_that_is_declared() -> None:
     assert why(WELL) is None
     assert why({"results": []}, allow_bare=True) is None
     assert why() is not None
-    assert why(allow_bare=True) is None
+    assert "no run at all" in (why(allow_bare=True) or "")
     assert why({"results": [], "invocations": [{}]}, allow_bare=True) is not None
 
 
@@ -189,6 +218,12 @@ def test_a_bare_log_is_complete_only_where_that_is_declared() -> None:
         (b'{"version": "2.1.0"}', "no list of runs"),
         (b'{"version": "2.1.0", "runs": [3]}', "no list of runs"),
         (b'{"version": "2.1.0", "runs": {}}', "no list of runs"),
+        (log(WELL, inlineExternalProperties=[{"results": [result()]}]), "beside its runs"),
+        (
+            log(WELL, inlineExternalProperties=[{}, {"invocations": [{"executionSuccessful": False}]}]),
+            "beside its runs",
+        ),
+        (log(WELL, inlineExternalProperties={"results": []}), "beside its runs"),
     ],
 )
 def test_what_is_no_log_is_not_read(printed: bytes, says: str) -> None:
