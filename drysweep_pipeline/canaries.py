@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drysweep_pipeline import fingerprint
-from drysweep_pipeline.declaration.model import Canaries, Canary, Sweep
+from drysweep_pipeline.declaration.model import Canaries, Canary, Strategy, Sweep
 from drysweep_pipeline.mentions import folded, mentioning, steady
 from drysweep_pipeline.variation import Look
 
@@ -93,12 +93,13 @@ def problems(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[tuple[str | i
 
 def unwatched(sweep: Sweep) -> list[str]:
     """Return the strategies that are expected to report no canary, whatever their angle."""
+    return [each.name for each in sweep.strategies if not watched(sweep, each)]
+
+
+def watched(sweep: Sweep, strategy: Strategy) -> bool:
+    """Tell whether a strategy is expected to report a canary at one of its angles."""
     canaries = sweep.canaries.expect if sweep.canaries is not None else ()
-    return [
-        each.name
-        for each in sweep.strategies
-        if not any(canary.expected(each.name, angle) for canary in canaries for angle in each.angles or ({},))
-    ]
+    return any(canary.expected(strategy.name, angle) for canary in canaries for angle in strategy.angles or ({},))
 
 
 def not_planted(canaries: Canaries, texts: Iterable[str]) -> list[str]:

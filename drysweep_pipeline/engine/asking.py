@@ -18,6 +18,7 @@ from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.finders import FINDERS, Found, Request
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.material.copy import Copy
+from drysweep_pipeline.material.planting import Planted
 from drysweep_pipeline.variation import Look
 
 
@@ -45,8 +46,11 @@ class Asking:
     ) -> None:
         self._copy.__exit__(kind, error, trace)
 
-    def search(self, strategy: Strategy, look: Look, meter: Meter) -> Found:
-        """Have a strategy look once, on what was set aside. Raises ``FinderError`` where it did not run to its end."""
+    def search(self, strategy: Strategy, look: Look, meter: Meter, planted: Planted | None = None) -> Found:
+        """Have a strategy look once, on what was set aside; with ``planted``, what it is sent has canaries in it.
+
+        Raises ``FinderError`` where it did not run to its end.
+        """
         sweep = self._campaign.declaration.sweep
         request = Request(
             strategy,
@@ -60,6 +64,7 @@ class Asking:
             self._copy,
             self.children,
             meter,
+            planted,
         )
         return self._without_secrets(FINDERS[strategy.kind](request))
 

@@ -1,7 +1,9 @@
 """The canaries of a wave: who searches the planted copy, whether it saw what it should have, and that nothing leaks.
 
-Who is expected to see no canary in a round searches the snapshot as it is. So does a query, for its findings: it is
-run over the planted copy as well, only to see whether it sees; what lands of it is what lands without canaries.
+A query searches the snapshot, for its findings; it is run over the planted copy as well, only to see whether it sees.
+Who is sent rows is sent those of the snapshot, and what is planted among them. Whoever reads the material itself reads
+the copy, at all its angles if it is to see a canary at one: where angles part the material by its order, a part of
+the one and a part of the other could leave out what lies between them.
 """
 
 from contextlib import ExitStack, suppress
@@ -26,6 +28,7 @@ from drysweep_pipeline.mentions import scrubbed
 from drysweep_pipeline.variation import Look
 
 MISSED = "missed"
+_SENT_ROWS = ("http", "llm")
 
 
 def plant(campaign: Campaign, snapshot: Snapshot | None) -> Planted | None:
@@ -59,17 +62,17 @@ class Watch:
 
     def __init__(self, asking: Asking, campaign: Campaign, round: int, snapshot: Snapshot | None) -> None:
         self._asking, self._sweep = asking, campaign.declaration.sweep
-        planted = plant(campaign, snapshot)
-        self._names = planted.names if planted is not None else ()
-        self._planted = planted.snapshot if planted is not None else None
-        self._over_planted = Asking(campaign, round, self._planted, asking.children)
+        self._planted = plant(campaign, snapshot)
+        self._names = self._planted.names if self._planted is not None else ()
+        copy = self._planted.snapshot if self._planted is not None else None
+        self._over_planted = Asking(campaign, round, copy, asking.children)
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         # Held open as the snapshot itself is, so that the queries of a wave share one engine.
         with suppress(IntegrityError):
             if self._planted is not None:
-                self._open.enter_context(sandbox.locked(self._planted.database))
+                self._open.enter_context(sandbox.locked(self._planted.snapshot.database))
         return self
 
     def __exit__(
@@ -79,23 +82,31 @@ class Watch:
         self._over_planted.__exit__(kind, error, trace)
 
     def search(self, strategy: Strategy, look: Look, meter: Meter) -> tuple[Found, Recall | None]:
-        """Have a strategy look once; return what it found, and which canaries it saw where it was to see any.
+        """Have a strategy look once; return what it found, and which canaries it saw where there were any.
 
         Raises ``FinderError`` where it did not run to its end.
         """
-        wanted = canaries.expected(self._sweep, look)
-        if not wanted:
+        if not self._shown_planted(strategy, look):
             return self._asking.search(strategy, look, meter), None
-        seeing = self._over_planted.search(strategy, look, meter)
-        found = self._asking.search(strategy, look, meter) if _searches_twice(strategy) else seeing
+        wanted = canaries.expected(self._sweep, look)
+        if strategy.kind in _SENT_ROWS:
+            found = seeing = self._asking.search(strategy, look, meter, self._planted)
+        else:
+            seeing = self._over_planted.search(strategy, look, meter)
+            found = self._asking.search(strategy, look, meter) if _searches_twice(strategy) else seeing
         if found.failure is not None:
             return found, None
         return found, canaries.recall(wanted, reported(seeing, self._sweep.fingerprint.fields, wanted))
 
     def withheld_from(self, strategy: Strategy, look: Look) -> tuple[str, ...]:
         """Return the planted names that what a strategy reports at a look may mention, and must not be landed with."""
-        wanted = canaries.expected(self._sweep, look)
-        return self._names if wanted and not _searches_twice(strategy) else ()
+        return self._names if self._shown_planted(strategy, look) and not _searches_twice(strategy) else ()
+
+    def _shown_planted(self, strategy: Strategy, look: Look) -> bool:
+        """Tell whether there is something planted in what a strategy is shown at a look."""
+        if strategy.kind in _SENT_ROWS or _searches_twice(strategy):
+            return bool(canaries.expected(self._sweep, look))
+        return canaries.watched(self._sweep, strategy)
 
     def cleaned(self, run: StrategyRun) -> StrategyRun:
         """Return what became of a strategy without anything planted in what it says of its failures."""

@@ -37,7 +37,7 @@ def _question(request: Request, strategy: HttpStrategy) -> bytes:
     rows = None
     if strategy.send is not None:
         offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
-        rows = sent(strategy.send, request.database, offered, strategy.timeout_s).rows
+        rows = sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted).rows
     return as_json({**told(request), "rows": rows}).encode()
 
 

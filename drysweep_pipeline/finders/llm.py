@@ -57,7 +57,7 @@ def search(request: Request) -> Found:
     began = time.monotonic()
     offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
     try:
-        rows = sent(strategy.send, request.database, offered, strategy.timeout_s)
+        rows = sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted)
     except FinderError as error:
         # Nobody was asked, so that nothing was used but the call itself.
         return Found(usage=ONE_CALL, failure=error)
@@ -118,7 +118,9 @@ def _found(request: Request, strategy: LlmStrategy, rows: Sent, answer: Answer[A
         failure = truncated(f"more than {strategy.max_rows} rows", "raise max_rows")
     elif not answer.said.complete:
         failure = FinderError("incomplete: the model says that it did not look at everything")
-    checked = _Evidence(request.database, rows, strategy.timeout_s).checked(reported[: strategy.max_rows])
+    # The copy has the files of the snapshot too.
+    holding = request.database if request.planted is None else request.planted.snapshot.database
+    checked = _Evidence(holding, rows, strategy.timeout_s).checked(reported[: strategy.max_rows])
     return Found(prepared=candidates.prepare(checked, request.fields), usage=answer.usage, failure=failure)
 
 

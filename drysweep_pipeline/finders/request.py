@@ -12,6 +12,7 @@ from drysweep_pipeline.child import Children
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.material.copy import Copy
+from drysweep_pipeline.material.planting import Planted
 from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look
 
@@ -22,7 +23,7 @@ class Request:
 
     ``fields`` names the fingerprint fields, in order. ``base`` is the folder of the declaring file, ``copy`` the
     snapshot's files for whoever reads files, ``children`` where a finder starts its child processes. ``meter`` is asked
-    before each call beyond the first.
+    before each call beyond the first. ``planted`` is where what is sent of the snapshot is to have canaries in it.
     """
 
     strategy: Strategy
@@ -36,6 +37,7 @@ class Request:
     copy: Copy = field(default_factory=lambda: Copy(None))
     children: Children = field(default_factory=Children)
     meter: Meter = field(default_factory=free_meter)
+    planted: Planted | None = None
 
 
 @dataclass(frozen=True, slots=True)

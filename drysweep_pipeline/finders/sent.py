@@ -1,9 +1,13 @@
-"""What is sent of a snapshot to who cannot read it: the rows of a declared SELECT, as JSON, whole or not at all."""
+"""What is sent of a snapshot to who cannot read it: the rows of a declared SELECT, as JSON, whole or not at all.
+
+Where canaries are to be seen among them, those are sent as well. Every row of the snapshot is sent all the same: a
+planted row that took the place of one on a page would have that one sent to nobody.
+"""
 
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,13 @@ import pyarrow as pa
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.declaration.model import Send
 from drysweep_pipeline.errors import FinderError, Refused, RowsRefused
+from drysweep_pipeline.material.planting import Planted
+from drysweep_pipeline.mentions import mentioning
 
 _PAGING = "send less: name fewer columns, or let an angle page through the rows"
+# How many rows may come of what is planted, on top of those that may be sent.
+_PLANTED = 1000
+_ROWS_AT_ONCE = 100
 # Nothing that a reader cannot see: format and control characters, private ones, and those that tags are made of.
 _INVISIBLE = re.compile(
     "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -35,11 +44,14 @@ class Sent:
         return sum(len(line) + 1 for line in self.lines)
 
 
-def sent(send: Send, database: Path | None, offered: Mapping[str, Any], seconds: float) -> Sent:
+def sent(
+    send: Send, database: Path | None, offered: Mapping[str, Any], seconds: float, planted: Planted | None = None
+) -> Sent:
     """Return the rows of the declared SELECT, run on a locked connection with what it names of ``offered`` bound.
 
-    Raises ``RowsRefused`` where it is no SELECT or gives more than the caps allow, ``FinderError`` where it fails or
-    takes longer than ``seconds``.
+    With ``planted``, the rows that its copy gives and that mention something planted are among them. Raises
+    ``RowsRefused`` where it is no SELECT or gives more than the caps allow, ``FinderError`` where it fails or takes
+    longer than ``seconds``.
     """
     if database is None:
         raise FinderError("the material has no tables to send rows of")
@@ -48,16 +60,60 @@ def sent(send: Send, database: Path | None, offered: Mapping[str, Any], seconds:
     except Refused as error:
         raise RowsRefused(f"{send.query.file}: {error.what}", help=error.help) from None
     bound = {name: value for name, value in offered.items() if name in wanted}
-    began = time.monotonic()
+    until = _Deadline(seconds)
+    rows: Iterable[dict[str, Any]] = until.rows(_selected(send, database, bound, until.left, send.max_rows_sent))
+    if planted is not None:
+        most = send.max_rows_sent + _PLANTED
+        copied = until.rows(_selected(send, planted.snapshot.database, bound, until.left, most))
+        rows = _among(rows, copied, planted.names)
+    return _within(send, rows, until)
+
+
+class _Deadline:
+    """The moment until which everything has to be put together."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._until = seconds, time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """How many seconds there are."""
+        return max(0.0, self._until - time.monotonic())
+
+    def rows(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table. Raises ``FinderError`` where the moment came before."""
+        for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+            self.check()
+            yield from _plain(batch)
+
+    def check(self) -> None:
+        """Raise ``FinderError`` where the moment came."""
+        if not self.left:
+            what = f"timeout: still putting together what to send after {self._seconds:g} s"
+            raise FinderError(what, status="timeout")
+
+
+def _selected(send: Send, database: Path, bound: dict[str, Any], seconds: float, most: int) -> pa.Table:
+    """Return what the SELECT gives on a database."""
     with sandbox.locked(database) as connection:
         try:
-            table = sandbox.run(connection, send.query.text, bound, seconds=seconds, max_rows=send.max_rows_sent)
+            return sandbox.run(connection, send.query.text, bound, seconds=seconds, max_rows=most)
         except FinderError as error:
             if error.status == "truncated":
-                what = f"{send.query.file} gives more than {send.max_rows_sent} rows, which is all that may be sent"
+                what = f"{send.query.file} gives more than {most} rows, which is all that may be sent"
                 raise RowsRefused(what, help=f"raise max_rows_sent, or {_PAGING}") from None
             raise FinderError(f"{send.query.file}: {error.what}", status=error.status, help=error.help) from None
-    return _within(send, table, seconds - (time.monotonic() - began))
+
+
+def _among(
+    rows: Iterable[dict[str, Any]], copied: Iterable[dict[str, Any]], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return rows, and among them those of a planted copy that mention one of the names, in their places there."""
+    united, planted = list(rows), mentioning(names)
+    for place, row in enumerate(copied):
+        if planted(json.dumps(row, ensure_ascii=False, default=str)):
+            united.insert(place, row)
+    return united
 
 
 def as_json(value: Any) -> str:
@@ -66,23 +122,21 @@ def as_json(value: Any) -> str:
     return _INVISIBLE.sub(_escaped, text)
 
 
-def _within(send: Send, table: pa.Table, seconds: float) -> Sent:
-    """Return the rows of a table where they are within the cap on characters."""
-    until = time.monotonic() + seconds
-    rows: list[dict[str, Any]] = []
+def _within(send: Send, rows: Iterable[dict[str, Any]], until: _Deadline) -> Sent:
+    """Return rows with their lines where those are within the cap on characters."""
+    kept: list[dict[str, Any]] = []
     lines: list[str] = []
     left = send.max_chars
-    for batch in table.to_batches(max_chunksize=100):
-        if time.monotonic() > until:
-            raise FinderError(f"timeout: still putting together what to send after {seconds:g} s", status="timeout")
-        for row in _plain(batch):
-            rows.append(row)
-            lines.append(_line(send, row))
-            left -= len(lines[-1]) + 1
-            if left < 0:
-                what = f"{send.query.file} gives more than {send.max_chars} characters, which is all that may be sent"
-                raise RowsRefused(what, help=f"raise max_chars, or {_PAGING}")
-    return Sent(rows, lines)
+    for row in rows:
+        if len(kept) % _ROWS_AT_ONCE == 0:
+            until.check()
+        kept.append(row)
+        lines.append(_line(send, row))
+        left -= len(lines[-1]) + 1
+        if left < 0:
+            what = f"{send.query.file} gives more than {send.max_chars} characters, which is all that may be sent"
+            raise RowsRefused(what, help=f"raise max_chars, or {_PAGING}")
+    return Sent(kept, lines)
 
 
 def _plain(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ def test_a_program_that_misses_the_canary_is_asked_once_more_and_all_that_it_fou
     assert len(runs["certain"].attempts) == 1
 
 
-def test_who_is_to_see_no_canary_at_its_angle_searches_the_material_as_it_is(tmp_path: Path) -> None:
+def test_who_is_to_see_no_canary_at_any_angle_searches_the_material_as_it_is(tmp_path: Path) -> None:
     planted(tmp_path)
     lists = "from pathlib import Path\ngiven = json.load(sys.stdin)\n"
     says = (
@@ -137,7 +137,9 @@ def test_who_is_to_see_no_canary_at_its_angle_searches_the_material_as_it_is(tmp
     ]
     only_there = expecting("m", strategies=["turned"], angles=[{"look": "here"}])
     campaign, first = waved(tmp_path, strategies, canaries=only_there)
-    assert {name: (run.status, run.canaries) for name, run in first.items()} == dict.fromkeys(first, ("ok", None))
+    assert {name: run.status for name, run in first.items()} == dict.fromkeys(first, "ok")
+    # A program that is to see one at another angle is in the copy at this angle too, and keeps quiet about it.
+    assert (first["spared"].canaries, first["turned"].canaries) == (None, Recall(0, 0, withheld=1))
     assert services(campaign, first["spared"]) == services(campaign, first["turned"]) == ["api", "db", "web"]
 
 
@@ -323,6 +325,49 @@ for row in material.table("orders"):
     assert {name: (run.status, run.reason) for name, run in runs.items()} == dict.fromkeys(runs, ("ok", None))
     assert [services(campaign, runs[name]) for name in ("asks", "reads")] == [["2"], ["2"]]
     assert [runs[name].canaries for name in ("asks", "reads")] == [Recall(1, 1), Recall(1, 1, withheld=1)]
+
+
+# Two of the services a page, in their order from behind: the planted one is the second of all.
+PAGED = """
+page = sorted((row["service"] for row in material.table("services")), reverse=True)[2 * angle["page"]:][:2]
+for service in page:
+    yield {"service": service, "failure_mode": "m"}
+"""
+
+
+def test_a_planted_row_takes_the_place_of_no_real_one_on_any_page(tmp_path: Path, httpserver: HTTPServer) -> None:
+    asked = []
+
+    def answer(request: Request) -> Response:
+        told = request.get_json()
+        asked.append((told["strategy"], told["angle"]["page"], [row["service"] for row in told["rows"]]))
+        found = [{"service": row["service"], "failure_mode": "m"} for row in told["rows"]]
+        return Response(json.dumps({"findings": found, "end": True}), content_type="application/json")
+
+    httpserver.expect_request("/").respond_with_handler(answer)
+    planted(tmp_path)
+    query = "select service, path from services order by service desc limit 2 offset 2 * $page"
+    (tmp_path / "rows.sql").write_text(query)
+    sends = {"query": {"file": "rows.sql"}, "max_rows_sent": 2}
+    pages: dict[str, Any] = {"angles": [{"page": 0}, {"page": 1}], "deterministic": True}
+    service = {"kind": "http", "url": httpserver.url_for("/"), **pages}
+    strategies = [
+        {"name": "sent", "send": sends, **service},
+        {"name": "tight", "send": {**sends, "max_chars": 120}, **service},
+        function(tmp_path, "reads", PAGED, **pages),
+    ]
+    path = declared(tmp_path, strategies, canaries=expecting("m", angles=[{"page": 0}]))
+    campaign = begin(path, Home(tmp_path / "home"))
+    runs = [{run.strategy: run for run in wave(campaign, 1)}]
+    steps(campaign, 1)
+    runs.append({run.strategy: run for run in wave(campaign, 2)})
+    pages_sent = [rows for strategy, _, rows in sorted(asked) if strategy == "sent"]
+    assert pages_sent == [["web", SERVICE, "db"], ["api"]]
+    assert [services(campaign, each["sent"], round) for round, each in enumerate(runs, 1)] == [["db", "web"], ["api"]]
+    assert [services(campaign, each["reads"], round) for round, each in enumerate(runs, 1)] == [["web"], ["api", "db"]]
+    # No cap on characters is exceeded for a canary's sake: what a call may cost is reckoned by it.
+    assert [each["tight"].status for each in runs] == ["not_run", "ok"]
+    assert "more than 120 characters" in str(runs[0]["tight"].reason)
 
 
 def test_a_service_that_is_sent_rows_is_sent_the_planted_ones_and_nothing_of_them_lands(
