@@ -1,8 +1,8 @@
-"""What a secret looks like: the patterns of detect-secrets, and whole private keys, which it knows by their first line.
+"""What a secret looks like: the patterns of detect-secrets, and private keys, which it knows by their first line only.
 
 Of detect-secrets only what is a pattern is used: nothing that guesses from entropy or the names of variables, nothing
-that asks a network, and not its pattern for public addresses, which are no secrets. Each pattern has a looser form that
-RE2 takes, by which columns are searched without Python.
+that asks a network, and not its patterns for public addresses and for the first lines of keys, which are no secrets.
+Each pattern has a looser form that RE2 takes, by which columns are searched without Python.
 """
 
 import importlib
@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
-Span: TypeAlias = tuple[int, int, str]
-"""Where a secret begins and ends in a text, and the secret as it is told from others."""
+from drysweep_pipeline.redaction import private_keys
+from drysweep_pipeline.redaction.spans import Span
 
 # A group this long holds the secret itself; shorter ones are prefixes, such as the ghp of a token.
 _LONG = 20
-_NOT_SECRET = frozenset({"IPPublicDetector"})
+_NOT_USED = frozenset({"IPPublicDetector", "PrivateKeyDetector"})
 # Before the password of a URL stands its user, which is worth reading.
 _GROUP_IS_IT = frozenset({"BasicAuthDetector"})
 # These patterns take what stands around the secret, or the name before it, for a part of it.
@@ -26,15 +26,6 @@ _AROUND = {
     "ArtifactoryDetector": re.compile(r'^[\s=:"]+|[\s"]+$'),
     "AzureStorageKeyDetector": re.compile("^AccountKey="),
 }
-_KEY = r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-_WHOLE_KEY = re.compile(rf"-----BEGIN {_KEY}.*?(?:-----END {_KEY}|(?=-----BEGIN )|\Z)", re.DOTALL)
-_END_OF_KEY = re.compile(rf"-----END {_KEY}")
-_PUTTY_KEY = re.compile(r"PuTTY-User-Key-File-\d+:.*?(?:Private-MAC: *[0-9a-fA-F]+|\Z)", re.DOTALL)
-_PART_OF_KEY = re.compile(r"[A-Za-z0-9+/=]+")
-_BETWEEN_PARTS = re.compile(r"""(?:\\[nrt]|[\s;,"'|>])+""")
-# A key is the same key whether its lines end with a line end, with one that JSON escaped, or with a blank.
-_LAYOUT = re.compile(r"""\\[nrt]|[\s;,"'|>]""")
-_SHORTEST_LINE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +67,19 @@ def detectors() -> tuple[Detector, ...]:
 @cache
 def loose() -> str:
     """Return one pattern, for RE2, that is found wherever a detector may find a secret."""
-    return "|".join(
-        dict.fromkeys([*(each.loose for each in detectors()), "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"])
-    )
+    return "|".join(dict.fromkeys([*(each.loose for each in detectors()), *private_keys.LOOSE]))
 
 
 def detected(text: str) -> Iterator[Span]:
     """Yield what looks like a secret in a text; what is found may overlap."""
     for detector in detectors():
         yield from detector.spans(text)
-    yield from _keys(text)
+    yield from private_keys.private_keys(text)
 
 
 def kind_of(text: str) -> str | None:
     """Return what kind of secret stands in a text, None where none is known."""
-    if next(_keys(text), None) is not None:
+    if next(private_keys.private_keys(text), None) is not None:
         return "Private Key"
     return next((each.kind for each in detectors() if next(each.spans(text), None) is not None), None)
 
@@ -108,7 +97,7 @@ def _plugins() -> list[Any]:
             if isinstance(each, type) and issubclass(each, RegexBasedDetector) and each is not RegexBasedDetector
         ]
     unique = {plugin.__name__: plugin for plugin in found if not isinstance(plugin.denylist, property)}
-    return [plugin for name, plugin in sorted(unique.items()) if name not in _NOT_SECRET]
+    return [plugin for name, plugin in sorted(unique.items()) if name not in _NOT_USED]
 
 
 def _exact(pattern: re.Pattern[str]) -> re.Pattern[str]:
@@ -131,27 +120,3 @@ def _loosened(pattern: re.Pattern[str]) -> str:
 def _without_start(around: re.Pattern[str], found: str) -> str:
     match = around.match(found)
     return found[match.end() :] if match else found
-
-
-def _keys(text: str) -> Iterator[Span]:
-    """Yield private keys: whole, without their end, or without their beginning, as the last lines of an output are."""
-    if "PRIVATE KEY" not in text and "PuTTY-User-Key-File" not in text:
-        return
-    for pattern in (_WHOLE_KEY, _PUTTY_KEY):
-        for match in pattern.finditer(text):
-            yield *match.span(), _LAYOUT.sub("", match[0])
-    for match in _END_OF_KEY.finditer(text):
-        start = _start_of_key(text[: match.start()])
-        yield start, match.end(), _LAYOUT.sub("", text[start : match.end()])
-
-
-def _start_of_key(before: str) -> int:
-    """Return where the lines of a key begin that end a text."""
-    start = len(before)
-    parts = list(_PART_OF_KEY.finditer(before))
-    for number, part in enumerate(reversed(parts)):
-        gap = before[part.end() : start]
-        if (number and len(part[0]) < _SHORTEST_LINE) or (gap and not _BETWEEN_PARTS.fullmatch(gap)):
-            break
-        start = part.start()
-    return start

@@ -10,13 +10,15 @@ import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from drysweep_pipeline.redaction import columns
-from drysweep_pipeline.redaction.detectors import Span, detected, loose
+from drysweep_pipeline.redaction.detectors import detected, loose
 from drysweep_pipeline.redaction.known import known_forms
+from drysweep_pipeline.redaction.spans import Span
 
 Mode: TypeAlias = Literal["hash", "mask", "off"]
 _MARK = re.compile(r"(\[secret(?::[0-9a-f]{12})?\])")
@@ -69,7 +71,8 @@ class Redactor:
         if isinstance(value, int):
             return self._mark(self._known[str(value)]) if str(value) in self._known else value
         if isinstance(value, Mapping):
-            return {self._key_of_one(key, keep): self.data(each, keep) for key, each in value.items()}
+            names = self._keys_of(value, keep)
+            return {names[key]: self.data(each, keep) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return type(value)([self.data(each, keep) for each in value])
         return value
@@ -88,7 +91,8 @@ class Redactor:
         if table.num_rows:
             wanted = columns.Wanted(self.pattern, partial(self.data, keep=keep), self.numbers, inside)
             table = columns.masked(table, wanted)
-        return table.rename_columns([self._key_of_one(name, keep) for name in table.column_names])
+        names = self._keys_of(table.column_names, keep)
+        return table.rename_columns([names[name] for name in table.column_names])
 
     @cached_property
     def pattern(self) -> str:
@@ -108,6 +112,18 @@ class Redactor:
         if len(text) >= _LONG:
             return columns.is_found(self.pattern, text)
         return bool(self._loose.search(text) or (self._forms and self._forms.search(text)))
+
+    def _keys_of(self, names: Iterable[Any], keep: Container[str] | None) -> dict[Any, Any]:
+        """Return names with what each is called once it is masked; two that would be one are numbered."""
+        found = {name: self._key_of_one(name, keep) for name in names}
+        if len(set(found.values())) == len(found):
+            return found
+        taken = {masked for name, masked in found.items() if masked == name}
+        # In an order that does not depend on theirs, so that the same names are always numbered alike.
+        for name in sorted((name for name, masked in found.items() if masked != name), key=str):
+            found[name] = _free(found[name], taken)
+            taken.add(found[name])
+        return found
 
     def _key_of_one(self, name: Any, keep: Container[str] | None) -> Any:
         return name if keep is None or name in keep or not isinstance(name, str) else self.text(name)
@@ -141,6 +157,10 @@ class Redactor:
 
 
 OFF = Redactor(mode="off")
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    return next(each for number in count() if (each := f"{name}_{number}" if number else name) not in taken)
 
 
 def _apart(spans: Iterable[Span]) -> Iterator[tuple[int, int, str | None]]:
