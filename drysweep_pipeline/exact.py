@@ -5,9 +5,14 @@ The standard library's reader, because faster ones keep the last of two equal ke
 
 import json
 import math
+from decimal import Context, Decimal, DecimalException
 from typing import Any
 
 MAX_DEPTH = 64
+# Any number of so few digits comes out of a float as it went in, as long as it is not next to nothing.
+_SAFE_CHARACTERS, _SMALL = 15, 1e-300
+_MOST_CHARACTERS = 1_200
+_WIDE = Context(prec=3_000)
 
 
 class TooDeep(ValueError):
@@ -55,14 +60,31 @@ def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is no number")
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
+def number(text: str) -> float:
+    """Return the number that a text is one way of writing. Raises ``ValueError`` where it had to be rounded for it."""
+    said = float(text)
+    if not math.isfinite(said):
         raise ValueError(f"{text:.40} is larger than a number can be")
-    return number
+    if not (len(text) <= _SAFE_CHARACTERS and abs(said) > _SMALL) and not _is_written(text, said):
+        raise ValueError(f"{text:.40} says more than a number can hold, and is text if anything")
+    return said
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+def _is_written(text: str, said: float) -> bool:
+    """Tell whether a text is what a float is, written as short as it can be or to some number of digits."""
+    if len(text) > _MOST_CHARACTERS:
+        return False
+    try:
+        wanted = Decimal(text)
+        if wanted == Decimal(repr(said)):
+            return True
+        digits = Decimal((0, (1,), int(wanted.as_tuple().exponent)))
+        return said != 0 and wanted == Decimal(said).quantize(digits, context=_WIDE)
+    except DecimalException:
+        return False
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number, parse_float=number)
 
 
 def _depth(said: Any) -> int:

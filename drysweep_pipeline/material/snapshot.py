@@ -30,7 +30,7 @@ from drysweep_pipeline.material.paths import Location, locate, readable, readabl
 from drysweep_pipeline.material.registry import Registry, modified_times, service_rows
 from drysweep_pipeline.material.revisions import committed, left_out, revised
 from drysweep_pipeline.material.tables import Written, write_tables, write_without_text
-from drysweep_pipeline.material.tabular import Read, list_sources, read_tables, sources
+from drysweep_pipeline.material.tabular import READING, Read, list_sources, read_tables, sources
 
 FORMAT = "snapshot1"
 Material: TypeAlias = RegistryMaterial | FilesMaterial | TablesMaterial | CommandMaterial
@@ -200,7 +200,7 @@ def _freeze_printed(material: CommandMaterial, printed: Printed, snapshots: Path
     """Freeze what a program printed; the same rows are the same snapshot, whatever printed them and when."""
     nothing = Listing(snapshots, (), ())
     how = material.model_dump(mode="json", include={"kind", "tables", "max_rows", "max_bytes"})
-    text = json.dumps([FORMAT, how, printed.sha256], sort_keys=True)
+    text = json.dumps([FORMAT, {**how, "reading": READING}, printed.sha256], sort_keys=True)
     folder = snapshots / hashlib.sha256(text.encode()).hexdigest()
     snapshot = frozen(folder, nothing, lambda to: _write_read(to, nothing, read_printed(material, printed, to)))
     return _with_rows(material, material.argv[0], snapshot)
@@ -223,6 +223,8 @@ def _write_read(folder: Path, listing: Listing, read: Read) -> Written:
 def digest(material: RegistryMaterial | FilesMaterial | TablesMaterial, listing: Listing) -> str:
     """Return the hex digest of what a snapshot is made from: files, times, how they are read, and in git the commit."""
     how = material.model_dump(mode="json", exclude={"path", "allow_empty", "timeout_s"})
+    if isinstance(material, TablesMaterial):
+        how["reading"] = READING
     files = [[file.path, file.sha256, _iso(file)] for file in listing.files]
     # SQL sees revisions, so the same files at two commits are two snapshots.
     revision = [listing.revision] if listing.revision is not None else []

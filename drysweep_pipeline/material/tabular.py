@@ -48,6 +48,8 @@ _FORMATS = {
 _TEXT = ("csv", "tsv", "json", "jsonl")
 _BEING_WRITTEN = ("-wal", "-journal", ".wal")
 _PIECE_BYTES = 1 << 20
+READING = 2
+"""How tables are read, by number: the same bytes read in another way are another snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ def _complete(name: str, source: str | TableSource, path: Path) -> TableSource:
     if (known == "database") != (source.table is not None):
         what = "does not say which table of the database" if known == "database" else "is no database that has tables"
         raise MaterialError(what, key=key, help="table: NAME is for databases")
-    if known not in ("csv", "tsv") and (source.all_text or source.delimiter):
-        raise MaterialError("all_text and delimiter are for csv and tsv", key=key)
+    if known not in ("csv", "tsv") and source.delimiter:
+        raise MaterialError("delimiter is for csv and tsv", key=key)
     return source.model_copy(update={"file": file, "format": known})
 
 
@@ -206,7 +208,6 @@ def task(name: str, source: TableSource, files: list[Path], max_rows: int, max_b
         dict(source.columns),
         source.table,
         source.delimiter or ("\t" if source.format == "tsv" else ","),
-        source.all_text,
         max_rows,
         max_bytes,
     )

@@ -45,7 +45,7 @@ def write_sqlite(wanted: Wanted, path: Path) -> None:
         # The name is one of those that the database has, and quoted.
         asked = f"select * from {quoted(str(wanted.table))}"
         names = checked([column[0] for column in connection.execute(asked).description])
-        typed.write(lambda: _sqlite_rows(connection, asked, names), names, path)
+        typed.write(lambda: _sqlite_rows(connection, asked, names), {**dict.fromkeys(names), **wanted.columns}, path)
     except (sqlite3.Error, OverflowError) as error:
         raise Unread(f"SQLite: {error}") from None
     finally:

@@ -10,6 +10,7 @@ from drysweep_pipeline.tabular.names import checked
 from drysweep_pipeline.tabular.wanted import Unread, Wanted
 
 _BATCH_ROWS = 8_192
+_DIGITS = 38
 
 
 def write(wanted: Wanted, path: Path) -> None:
@@ -60,7 +61,17 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
         return _decoded(kind.value_type)
     if pa.types.is_large_string(kind):
         return pa.string()
+    if pa.types.is_decimal256(kind):
+        # DuckDB would round it to a DOUBLE.
+        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= _DIGITS else pa.string()
+    if _holds_wide_decimals(kind):
+        raise Unread(f"a list or object holds decimals of more than {_DIGITS} digits: {kind}")
     return pa.string() if pa.types.is_null(kind) else kind
+
+
+def _holds_wide_decimals(kind: pa.DataType) -> bool:
+    inner = [kind.field(index).type for index in range(kind.num_fields)]
+    return any(pa.types.is_decimal256(each) or _holds_wide_decimals(each) for each in inner)
 
 
 def _shown(schema: pa.Schema) -> str:

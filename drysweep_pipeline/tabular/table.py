@@ -1,6 +1,6 @@
-"""One table from the files that hold it, as a Parquet file with the types that were declared or found."""
+"""One table from the files that hold it, as a Parquet file with the types that were declared or that values have."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,17 +8,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from drysweep_pipeline.tabular import databases, delimited, lines, parquet
+from drysweep_pipeline.tabular import databases, delimited, fitting, lines, parquet
 from drysweep_pipeline.tabular.names import checked, quoted
 from drysweep_pipeline.tabular.wanted import Unread, Wanted
 
 _BATCH_ROWS = 50_000
-_PLAIN = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
-# What a snapshot keeps as it is; any other type is kept as text.
-_KEPT = (*_PLAIN, "DOUBLE", "FLOAT", "BOOLEAN", "VARCHAR", "BLOB", "DATE", "TIMESTAMP WITH TIME ZONE")
-_BARE_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
-
-
 _WRITERS = {
     "csv": delimited.write,
     "tsv": delimited.write,
@@ -32,8 +26,8 @@ _WRITERS = {
 def write(wanted: Wanted, path: Path, scratch: Path) -> int:
     """Write a table as a Parquet file and return its rows. Raises ``Unread``."""
     try:
-        with _relation(wanted, scratch) as (connection, sql, found):
-            return _written(connection, sql, {**found, **wanted.columns}, wanted, path)
+        with _relation(wanted, scratch) as (connection, sql):
+            return _written(connection, sql, wanted, path)
     except duckdb.OutOfMemoryException:
         raise  # says something of the machine, and not of the file
     except duckdb.Error as error:
@@ -48,24 +42,22 @@ def write(wanted: Wanted, path: Path, scratch: Path) -> int:
 
 
 @contextmanager
-def _relation(wanted: Wanted, scratch: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, str, Mapping[str, str]]]:
-    """Yield a connection, SQL for the rows on it, and the types that were found for columns that are text there."""
+def _relation(wanted: Wanted, scratch: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """Yield a connection, and SQL for the rows on it."""
     if wanted.format == "database":
         if len(wanted.files) > 1:
             raise Unread("a table of a database is in one file")
         if not databases.is_sqlite(wanted.files[0]):
             connection, sql = databases.duckdb_table(wanted)
             with connection:
-                yield connection, sql, {}
+                yield connection, sql
             return
     raw = scratch / f"{wanted.name}.raw"
     _WRITERS[wanted.format](wanted, raw)
     literal = str(raw).replace("'", "''")
     sql = f"read_parquet('{literal}', hive_partitioning = false)"
     with _locked(scratch) as connection:
-        text = wanted.format in ("csv", "tsv") and not wanted.all_text
-        undeclared = [name for name in pq.read_schema(raw).names if name not in wanted.columns] if text else ()
-        yield connection, sql, delimited.types(connection, sql, undeclared)
+        yield connection, sql
     raw.unlink()
 
 
@@ -89,19 +81,18 @@ def _locked(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def _written(
-    connection: duckdb.DuckDBPyConnection, sql: str, types: Mapping[str, str], wanted: Wanted, path: Path
-) -> int:
+def _written(connection: duckdb.DuckDBPyConnection, sql: str, wanted: Wanted, path: Path) -> int:
     described = connection.execute(f"describe select * from {sql}").fetchall()
     given = {name: kind for name, kind, *_ in described}
     checked(list(given))
-    missing = [name for name in types if name not in given]
+    missing = [name for name in wanted.columns if name not in given]
     if missing:
         raise Unread(f"no column {missing[0]!r}: there is {', '.join(given)}")
-    for name in wanted.columns:
-        _check_fits(connection, sql, name, given[name], wanted.columns[name])
+    for name, kind in given.items():
+        fitting.check(connection, sql, name, kind, wanted.columns.get(name))
     chosen = ", ".join(
-        f"{_cast(quoted(name), kind, types.get(name))} as {quoted(name)}" for name, kind in given.items()
+        f"{fitting.cast(quoted(name), kind, wanted.columns.get(name))} as {quoted(name)}"
+        for name, kind in given.items()
     )
     reader = connection.sql(f"select {chosen} from {sql}").to_arrow_reader(_BATCH_ROWS)
     return _copied(reader, wanted, path)
@@ -118,42 +109,3 @@ def _copied(reader: pa.RecordBatchReader, wanted: Wanted, path: Path) -> int:
                 raise Unread(f"more than {4 * wanted.max_bytes} bytes in memory, four times max_bytes")
             writer.write_batch(batch)
     return rows
-
-
-def _cast(column: str, given: str, wanted: str | None) -> str:
-    """Return SQL for a column as the type that is wanted, or as one that a snapshot keeps."""
-    if wanted is not None and wanted != given:
-        if wanted.endswith("[]") and given == "VARCHAR":
-            return f"cast(cast({column} as json) as {wanted})"
-        return f"cast({column} as {wanted})"
-    if given in _BARE_TIMES:
-        return f"cast({column} as timestamptz)"  # a time without a zone is UTC
-    if given in _KEPT or given.startswith("DECIMAL") or _is_nested(given):
-        return column
-    return f"cast({column} as varchar)"
-
-
-def _is_nested(kind: str) -> bool:
-    return kind.endswith("[]") or kind.startswith(("STRUCT(", "MAP("))
-
-
-def _check_fits(connection: duckdb.DuckDBPyConnection, sql: str, name: str, given: str, wanted: str) -> None:
-    """Raise ``Unread`` with the first value that is not of a declared type; a cast would round it or fail."""
-    column = quoted(name)
-    whole = {
-        "VARCHAR": f"not regexp_full_match(trim({column}), '[+-]?[0-9]+')",
-        "DOUBLE": f"{column} <> trunc({column})",
-    }
-    fits = f"try({_cast(column, given, wanted)}) is null"
-    rounds = whole.get(given, "false") if wanted == "BIGINT" else "false"
-    first = connection.execute(
-        f"""
-        select number, cast(value as varchar)
-        from (select row_number() over () as number, {column} as value, {column} from {sql})
-        where {column} is not null and ({fits} or {rounds})
-        order by number limit 1
-        """
-    ).fetchall()
-    if first:
-        number, value = first[0]
-        raise Unread(f"row {number}: {name} is {value!r:.80}, which is no {wanted}")

@@ -23,7 +23,6 @@ class Wanted:
     columns: Mapping[str, str]
     table: str | None
     delimiter: str
-    all_text: bool
     max_rows: int
     max_bytes: int
 

@@ -305,7 +305,8 @@ def test_what_is_taken_for_a_secret_is_no_name_for_something_planted(tmp_path: P
 def test_rows_are_planted_in_material_that_has_tables(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "orders.csv").write_text("order,part\n1,bolt\n2,\n")
-    material = {"kind": "tables", "path": "data", "tables": {"orders": "orders.csv"}}
+    orders = {"file": "orders.csv", "columns": {"order": "BIGINT"}}
+    material = {"kind": "tables", "path": "data", "tables": {"orders": orders}}
     wanted = {"name": "first", "finding": {"service": 99000017, "failure_mode": "no_part"}}
     canaries = {"rows": {"orders": [{"order": 99000017}]}, "marks": ["99000017"], "expect": [wanted]}
     reads = """

@@ -84,31 +84,37 @@ def dated(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder = written(
         home / "r" / "zone=a%2Fb",
         {
-            "dates.csv": "far,bad,mixed,zoned,short\n10000-01-01,2026-02-30,2026-01-01,2026-01-01T25:00:00Z,26-1-1\n",
+            "far.csv": "at\n10000-01-01\n",
+            "zoned.csv": "at\n2026-01-01T25:00:00Z\n",
+            "short.csv": "at\n26-1-1\n",
+            "days.csv": "at\n2026-01-01\n",
             "declared.csv": "at\n2026-01-01\n2026-02-30\n",
             "times.csv": "seen\n2026-01-01 00:30\n2026-01-01T00:30:00+02:00\n",
         },
     )
     database(folder / "d.db", "create table t as select 'infinity'::timestamp as never, '290000-01-01'::date as far")
     declared_tables: dict[str, Any] = {
-        "dates": "zone=a%2Fb/dates.csv",
+        "text": "zone=a%2Fb/days.csv",
+        "far": {"file": "zone=a%2Fb/far.csv", "columns": {"at": "DATE"}},
+        "zoned": {"file": "zone=a%2Fb/zoned.csv", "columns": {"at": "TIMESTAMPTZ"}},
+        "short": {"file": "zone=a%2Fb/short.csv", "columns": {"at": "DATE"}},
+        "days": {"file": "zone=a%2Fb/days.csv", "columns": {"at": "DATE"}},
         "declared": {"file": "zone=a%2Fb/declared.csv", "columns": {"at": "DATE"}},
-        "times": "zone=a%2Fb/times.csv",
+        "times": {"file": "zone=a%2Fb/times.csv", "columns": {"seen": "TIMESTAMPTZ"}},
         "db": {"file": "zone=a%2Fb/d.db", "table": "t"},
     }
     return freeze(tables(declared_tables), home, AS_OF, home / "snapshots")
 
 
-def test_what_is_no_date_stays_text_and_refuses_a_table_that_declares_one(dated: Snapshot) -> None:
-    assert types(dated, "dates") == {
-        "far": "VARCHAR",
-        "bad": "VARCHAR",
-        "mixed": "DATE",
-        "zoned": "VARCHAR",
-        "short": "VARCHAR",
-    }
-    reason = "table declared: row 2: at is '2026-02-30', which is no DATE"
-    assert dated.unreadable() == [("zone=a%2Fb/declared.csv", reason)]
+def test_what_is_no_date_refuses_a_table_that_declares_one(dated: Snapshot) -> None:
+    assert types(dated, "text") == {"at": "VARCHAR"}
+    assert types(dated, "days") == {"at": "DATE"}
+    assert dated.unreadable() == [
+        ("zone=a%2Fb/declared.csv", 'table declared: row 2: at is "2026-02-30", which is no DATE'),
+        ("zone=a%2Fb/far.csv", 'table far: row 1: at is "10000-01-01", which is no DATE'),
+        ("zone=a%2Fb/short.csv", 'table short: row 1: at is "26-1-1", which is no DATE'),
+        ("zone=a%2Fb/zoned.csv", 'table zoned: row 1: at is "2026-01-01T25:00:00Z", which is no TIMESTAMPTZ'),
+    ]
 
 
 def test_a_time_without_a_zone_is_utc_and_no_folder_is_a_column(dated: Snapshot) -> None:

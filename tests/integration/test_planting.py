@@ -159,7 +159,9 @@ def test_what_is_planted_in_git_material_seems_to_be_committed(tmp_path: Path) -
     assert (copy.snapshot.revision, copy.snapshot.dirty) == (original.revision, original.dirty)
 
 
-TABLES = {"kind": "tables", "path": "data", "tables": {"orders": "orders.csv", "gone": "gone.csv"}}
+COLUMNS = {"order": "BIGINT", "at": "TIMESTAMPTZ", "paid": "BOOLEAN"}
+ORDERS = {"file": "orders.csv", "columns": COLUMNS}
+TABLES = {"kind": "tables", "path": "data", "tables": {"orders": ORDERS, "gone": "gone.csv"}}
 ROW = {"order": 99000017, "part": "flange-quillon", "at": "2026-03-04T05:06:07Z"}
 
 

@@ -28,7 +28,7 @@ def end(count, **more):
     print(json.dumps({"drysweep": "end", "count": count, **more}), flush=True)
 """
 NODES = """
-say("nodes", id="b", load=2, state="down")
+say("nodes", id="b", load=2.5, state="down")
 say("nodes", id="a", load=1.5, state="up")
 end(2)
 """
@@ -49,12 +49,12 @@ def read(snapshot: Snapshot, table: str = "nodes") -> list[dict[str, Any]]:
     return found
 
 
-def test_what_a_program_prints_is_tables_with_the_types_that_all_rows_have(tmp_path: Path) -> None:
+def test_what_a_program_prints_is_tables_with_the_types_that_its_values_have(tmp_path: Path) -> None:
     declared_tables = {"nodes": {}, "edges": {"columns": {"to": "VARCHAR", "ms": "DOUBLE", "via": "VARCHAR[]"}}}
     says = NODES.replace("end(2)", 'say("edges", to="a", ms=3, via=["x"])\nend(3)')
     snapshot = frozen(tmp_path, says, tables=declared_tables)
     assert snapshot.unreadable() == []
-    assert read(snapshot) == [{"id": "a", "load": 1.5, "state": "up"}, {"id": "b", "load": 2.0, "state": "down"}]
+    assert read(snapshot) == [{"id": "a", "load": 1.5, "state": "up"}, {"id": "b", "load": 2.5, "state": "down"}]
     assert read(snapshot, "edges") == [{"ms": 3.0, "to": "a", "via": ["x"]}]
     assert read(snapshot, "files") == []
 
@@ -111,6 +111,19 @@ def test_no_rows_may_be_allowed_and_then_the_declared_columns_are_there(tmp_path
     empty = frozen(tmp_path, "end(0)", tables=columns, allow_empty=True)
     assert empty.tables == (("nodes", 0),)
     assert empty.unreadable() == [("edges", "holds no row, so that its columns are not known; declare columns")]
+
+
+def test_a_column_of_several_kinds_is_what_is_declared_or_the_table_is_not_read(tmp_path: Path) -> None:
+    says = NODES.replace("2.5", "2")
+    undeclared = frozen(tmp_path, says, allow_empty=True)
+    [(table, why)] = undeclared.unreadable()
+    assert table == "nodes"
+    assert why.startswith(
+        "the column 'load' holds numbers with a point or an exponent (row 1) and whole numbers (row 2)"
+    )
+    assert why.endswith("DOUBLE for instance")
+    declared = frozen(tmp_path, says, tables={"nodes": {"columns": {"load": "DOUBLE"}}})
+    assert [row["load"] for row in read(declared)] == [1.5, 2.0]
 
 
 def test_it_is_told_the_instant_and_its_variables_and_nothing_else(

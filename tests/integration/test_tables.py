@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,9 @@ def sqlite(path: Path, script: str) -> Path:
     return path
 
 
+PEOPLE = {"born": "DATE", "seen": "TIMESTAMPTZ", "ok": "BOOLEAN"}
+
+
 @pytest.fixture(scope="module")
 def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """One snapshot of a table of every kind that is read."""
@@ -79,7 +83,9 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
             "2026-01-02T03:04:05+02:00,true\r\n8,,1.10,1234,2025-01-01,2026-01-02 03:04,FALSE\r\n",
             "tabs.tsv": "a\tb\n1\t2.5\n2\t3\n",
             "odd.txt": "a;b\n'1';x\n",
-            "lines.jsonl": '{"a": 1, "b": [1, "x"], "n": 12345678901234567890123}\n{"a": 2.5, "c": "x"}\n',
+            "lines.jsonl": '{"a": 1, "b": [1, "x"], "n": 12345678901234567890123, "m": 1}\n'
+            '{"a": 2.5, "c": "x", "m": 1.0}\n{"m": "x", "w": 8080, "r": 0.5}\n',
+            "blank.csv": "\na\nx\n\ny\n",
             "tokens.jsonl.gz": gzip.compress(b'["p.py", 3, ["x", "y"]]\n["q.py", 4, []]\n'),
             "list.json": '[{"a": null},\n {"a": 7}]',
             "order.ndjson": '{"a": 1}\n',
@@ -89,30 +95,40 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     )
     sqlite(
         folder / "mesh.db",
-        "create table nodes (id text, load); insert into nodes values ('a', 1), ('b', 'high'); create table none (x);",
+        "create table nodes (id text, load); insert into nodes values ('a', 1), ('b', 'high'); create table none (x);"
+        "create table plain (id, load); insert into plain values ('a', 1), (null, 2);",
     )
     database(
         folder / "duck.db",
         "create table t as select 170141183460469231731687303715884105727::hugeint h, timestamp '2026-01-02' at_, "
-        "{'a': 1} s, interval 1 day i, 1.50::decimal(5, 2) d",
+        "{'a': 1} s, interval 1 day i, 1.50::decimal(5, 2) d, timestamp_ns '2026-01-02 00:00:00.123456789' ns, "
+        "{'a': timestamp_ns '2026-01-02 00:00:00.123456789'} sns, union_value(u := 1)::union(u int, v varchar) un",
     )
     wide = pa.array(["x", "x"]).dictionary_encode()
     pq.write_table(pa.table({"a": [1, 2], "w": wide, "none": pa.nulls(2)}), folder / "p.parquet")
+    nanoseconds = pa.array([1, 2], pa.timestamp("ns"))
+    digits = pa.array([Decimal(10**45), Decimal(10**45 + 1)], pa.decimal256(50, 0))
+    few = pa.array([Decimal("1.50"), Decimal("1.51")], pa.decimal256(5, 2))
+    whole = pa.array([0, 1000], pa.timestamp("ns"))
+    pq.write_table(pa.table({"ns": nanoseconds, "digits": digits, "few": few, "whole": whole}), folder / "wide.parquet")
     material = tables(
         {
             "people": "people.csv",
-            "raw": {"file": "people.csv", "all_text": True},
-            "tabs": "tabs.tsv",
+            "typed": {"file": "people.csv", "columns": PEOPLE},
+            "tabs": {"file": "tabs.tsv", "columns": {"a": "BIGINT", "b": "DOUBLE"}},
+            "blank": "blank.csv",
             "odd": {"file": "odd.txt", "format": "csv", "delimiter": ";"},
-            "lines": "lines.jsonl",
+            "lines": {"file": "lines.jsonl", "columns": {"a": "DOUBLE", "n": "VARCHAR", "m": "VARCHAR"}},
             "tokens": {"file": "tokens.jsonl.gz", "columns": {"path": "VARCHAR", "line": "BIGINT", "w": "VARCHAR[]"}},
             "list": "list.json",
             "order": {"file": "order.ndjson", "columns": {"a": "DOUBLE"}},
             "parts": "parts/*.csv",
-            "nodes": {"file": "mesh.db", "table": "nodes"},
+            "nodes": {"file": "mesh.db", "table": "nodes", "columns": {"load": "VARCHAR"}},
+            "plain": {"file": "mesh.db", "table": "plain"},
             "nobody": {"file": "mesh.db", "table": "none"},
             "duck": {"file": "duck.db", "table": "t"},
             "parquet": "p.parquet",
+            "wide": {"file": "wide.parquet", "columns": {"whole": "TIMESTAMPTZ"}},
         }
     )
     return frozen(home, material)
@@ -120,7 +136,7 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def test_everything_that_is_declared_is_a_table_under_its_name(every_kind: Snapshot) -> None:
     assert every_kind.unreadable() == []
-    assert len(every_kind.tables) == 13
+    assert len(every_kind.tables) == 16
     assert dict(every_kind.tables)["people"] == 2
     assert asked(every_kind, "select path, text from files where path like 'p%'") == [
         ("p.parquet", None),
@@ -131,38 +147,41 @@ def test_everything_that_is_declared_is_a_table_under_its_name(every_kind: Snaps
     assert asked(every_kind, "select count(*) from settings") == [(0,)]
 
 
-def test_columns_of_text_have_the_type_that_all_of_their_rows_hold(every_kind: Snapshot) -> None:
-    assert types(every_kind, "people") == {
-        # Neither 007 and 7 nor the versions 1.1 and 1.10 are one, and a hash is no number.
-        "id": "VARCHAR",
-        "name": "VARCHAR",
-        "version": "VARCHAR",
-        "hash": "VARCHAR",
-        "born": "DATE",
-        "seen": "TIMESTAMP WITH TIME ZONE",
-        "ok": "BOOLEAN",
-    }
-    assert asked(every_kind, "select id, name, born from people") == [
-        ("007", "a\nb", DAY),
-        ("8", None, DAY.replace(2025, 1, 1)),
+def test_delimited_text_is_text_and_what_is_declared_for_it(every_kind: Snapshot) -> None:
+    # Neither 007 and 7 nor the versions 1.1 and 1.10 are one, and a hash is no number.
+    assert set(types(every_kind, "people").values()) == {"VARCHAR"}
+    assert asked(every_kind, "select id, name, version, ok from people") == [
+        ("007", "a\nb", "1.1", "true"),
+        ("8", None, "1.10", "FALSE"),
     ]
+    declared = {"born": "DATE", "seen": "TIMESTAMP WITH TIME ZONE", "ok": "BOOLEAN"}
+    assert types(every_kind, "typed") == {**dict.fromkeys(("id", "name", "version", "hash"), "VARCHAR"), **declared}
+    assert asked(every_kind, "select born, ok from typed") == [(DAY, True), (DAY.replace(2025, 1, 1), False)]
     # A time without a zone is UTC.
-    assert asked(every_kind, "select cast(epoch(seen) as bigint) % 86400 from people") == [(3845,), (11040,)]
-    assert types(every_kind, "tabs") == {"a": "BIGINT", "b": "DOUBLE"}
-    assert set(types(every_kind, "raw").values()) == {"VARCHAR"}
+    assert asked(every_kind, "select cast(epoch(seen) as bigint) % 86400 from typed") == [(3845,), (11040,)]
+    assert asked(every_kind, "from tabs") == [(1, 2.5), (2, 3.0)]
     assert asked(every_kind, "from odd") == [("'1'", "x")]
 
 
-def test_values_of_json_and_sqlite_keep_their_types_and_what_differs_is_text(every_kind: Snapshot) -> None:
-    assert types(every_kind, "lines") == {"a": "DOUBLE", "b": "VARCHAR", "n": "VARCHAR", "c": "VARCHAR"}
+def test_an_empty_line_is_a_row_where_there_is_one_column(every_kind: Snapshot) -> None:
+    assert asked(every_kind, "from blank") == [("x",), (None,), ("y",)]
+
+
+def test_values_of_json_and_sqlite_keep_their_types_and_what_differs_is_as_declared(every_kind: Snapshot) -> None:
+    assert types(every_kind, "lines") == {
+        **{"a": "DOUBLE", "n": "VARCHAR", "m": "VARCHAR", "b": "VARCHAR", "c": "VARCHAR"},
+        **{"w": "BIGINT", "r": "DOUBLE"},
+    }
     assert asked(every_kind, "from lines") == [
-        (1.0, '[1, "x"]', "12345678901234567890123", None),
-        (2.5, None, None, "x"),
+        (1.0, "12345678901234567890123", "1", '[1, "x"]', None, None, None),
+        (2.5, None, "1.0", None, "x", None, None),
+        (None, None, "x", None, None, 8080, 0.5),
     ]
     assert asked(every_kind, "from tokens") == [("p.py", 3, ["x", "y"]), ("q.py", 4, [])]
     assert asked(every_kind, 'from "list"') == [(None,), (7,)]
     assert asked(every_kind, 'from "order"') == [(1.0,)]
     assert asked(every_kind, "from nodes") == [("a", "1"), ("b", "high")]
+    assert asked(every_kind, "from plain") == [("a", 1), (None, 2)]
     assert asked(every_kind, "from nobody") == []
 
 
@@ -173,13 +192,26 @@ def test_what_a_snapshot_has_no_type_for_is_text(every_kind: Snapshot) -> None:
         "s": "STRUCT(a INTEGER)",
         "i": "VARCHAR",
         "d": "DECIMAL(5,2)",
+        "ns": "VARCHAR",
+        "sns": "VARCHAR",
+        "un": "VARCHAR",
     }
+    nanoseconds = "2026-01-02 00:00:00.123456789"
+    assert asked(every_kind, "select ns, sns, un from duck") == [(nanoseconds, f'{{"a":"{nanoseconds}"}}', '{"u":1}')]
     assert asked(every_kind, "select h from duck") == [("170141183460469231731687303715884105727",)]
     assert asked(every_kind, "from parquet") == [(1, "x", None), (2, "x", None)]
+    assert asked(every_kind, "select ns, digits, few, cast(epoch_us(whole) as bigint) from wide") == [
+        ("1970-01-01 00:00:00.000000001", str(10**45), Decimal("1.50"), 0),
+        ("1970-01-01 00:00:00.000000002", str(10**45 + 1), Decimal("1.51"), 1),
+    ]
 
 
 def test_files_that_a_pattern_names_are_one_table(every_kind: Snapshot) -> None:
     assert asked(every_kind, "from parts") == [("1", "x"), ("y", "z")]
+
+
+def of(kind: str, format: str | None = None) -> dict[str, Any]:
+    return {"columns": {"a": kind}, "format": format}
 
 
 UNREAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
@@ -192,7 +224,7 @@ UNREAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "nameless.csv": ("a,\n1,2\n", {}, "column 2 has no name"),
     "wide.csv": ("a,b\n1,2\n".encode("utf-16"), {}, "not UTF-8, after line 0"),
     "latin.csv": (b"a\n" + b"x" * 100_000 + b"\ncaf\xe9\n", {}, "not UTF-8, after line 1"),
-    "typed.csv": ("a,line\nx,1\ny,1.5\n", {"columns": {"line": "BIGINT"}}, "row 2: line is '1.5', which is no BIGINT"),
+    "typed.csv": ("a,line\nx,1\ny,1.5\n", {"columns": {"line": "BIGINT"}}, 'row 2: line is "1.5", which is no BIGINT'),
     "columns.csv": ("a\n1\n", {"columns": {"b": "DATE"}}, "no column 'b': there is a"),
     "twice.jsonl": ('{"a": 1}\n{"a": 1, "a": 2}\n', {}, 'line 2: the key "a" is there twice'),
     "cut.jsonl": ('{"a": 1}\n{"a"', {}, "line 2, column 5: not JSON"),
@@ -207,6 +239,33 @@ UNREAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "large.csv": ("a\n" + "x" * 300_500, {}, "300502 bytes, more than max_bytes (300500)"),
     "rows.csv": ("a\n" + "1\n" * 1_001, {}, "more than max_rows (1000) rows"),
     "other.db": ("x" * 100, {"table": "t"}, "is neither a SQLite nor a DuckDB database"),
+    # What would make two of them one, round them, or make all of them others for the sake of one.
+    "kinds.jsonl": ('{"a": 1}\n{"a": 2.5}\n', {}, "'a' holds whole numbers (row 1) and numbers with a point"),
+    "texts.jsonl": ('{"a": 1}\n{"a": "1"}\n', {}, "'a' holds whole numbers (row 1) and text (row 2)"),
+    "huge.jsonl": ('{"a": 9223372036854775808}\n', {}, "'a' holds whole numbers of more than 64 bits (row 1)"),
+    "same.jsonl": (
+        '{"a": 1}\n{"a": "1"}\n',
+        of("VARCHAR"),
+        'row 2: a is the text "1", which in another row is no text',
+    ),
+    "true.jsonl": ('{"a": "true"}\n{"a": true}\n', of("VARCHAR"), 'row 1: a is the text "true", which in'),
+    "digits.jsonl": ('{"a": 9007199254740993.0}\n', {}, "line 1: 9007199254740993.0 says more than a number can hold"),
+    "wide.jsonl": ('{"a": 9007199254740993}\n', of("DOUBLE"), "row 1: a is 9007199254740993, which is no DOUBLE"),
+    "mixed.jsonl": ('{"a": 0.5}\n{"a": 9007199254740993}\n', of("DOUBLE"), "row 2: a is 9007199254740993, which is no"),
+    "bit.jsonl": ('{"a": 1}\n{"a": 2}\n', of("BOOLEAN"), 'row 1: a is "1", which is no BOOLEAN'),
+    "bits.jsonl": ('{"a": true}\n', of("BIGINT"), 'row 1: a is "true", which is no BIGINT'),
+    "half.jsonl": ('{"a": [1]}\n{"a": [1.5]}\n', of("BIGINT[]"), 'row 2: a is "[1.5]", which is no BIGINT[]'),
+    "items.jsonl": ('{"a": ["1"]}\n{"a": [1]}\n', of("VARCHAR[]"), 'row 2: a is "[1]", which is no VARCHAR[]'),
+    "wide.csv2": (
+        "a\n1\n9007199254740993\n",
+        of("DOUBLE", "csv"),
+        'row 2: a is "9007199254740993", which is no DOUBLE',
+    ),
+    "zeros.csv": ("a\n1.1\n1.10\n", of("DOUBLE"), 'a holds "1.1" and "1.10", which would be the same DOUBLE'),
+    "padded.csv": ("a\n7\n007\n", of("BIGINT"), 'row 2: a is "007", which is no BIGINT'),
+    "cases.csv": ("a\ntrue\nTrue\n", of("BOOLEAN"), 'a holds "True" and "true", which would be the same BOOLEAN'),
+    "time.csv": ("a\n2026-01-01\n2026-01-01 12:00\n", of("DATE"), 'row 2: a is "2026-01-01 12:00", which is no DATE'),
+    "fine.csv": ("a\n2026-01-01T00:00:00.1234567\n", of("TIMESTAMPTZ"), "which is no TIMESTAMPTZ"),
     "missing.csv": ("", {"file": "nowhere.csv"}, "there is no such file"),
 }
 
@@ -302,7 +361,7 @@ def test_the_same_bytes_read_alike_are_one_snapshot_and_one_byte_makes_another(
     with monkeypatch.context() as patch:
         patch.setattr(tabular, "read_files", None)
         assert frozen(tmp_path, tables({"t": "a.csv"}, allow_empty=True, timeout_s=5)) == first
-    other = frozen(tmp_path, tables({"t": {"file": "a.csv", "all_text": True}}))
+    other = frozen(tmp_path, tables({"t": {"file": "a.csv", "delimiter": ";"}}))
     written(folder, {"a.csv": "a,b\n1,3\n"})
     changed = frozen(tmp_path, tables({"t": "a.csv"}))
     assert len({first.digest, other.digest, changed.digest}) == 3
@@ -468,7 +527,7 @@ def test_a_real_index_of_code_is_tables(tmp_path: Path) -> None:
     columns = {"path": "VARCHAR", "line": "BIGINT", "tokens": "VARCHAR[]"}
     material = tables(
         {
-            "truth": "truth.csv",
+            "truth": {"file": "truth.csv", "columns": {"line": "BIGINT"}},
             "imports": "imports.csv",
             "tokens": {"file": "line_tokens.jsonl.gz", "columns": columns},
             "commits": "commits.jsonl.gz",

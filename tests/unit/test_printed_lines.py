@@ -62,6 +62,10 @@ def test_usage_is_one_call_where_it_is_not_said() -> None:
         (b'{"a": NaN}', "NaN is no number"),
         (b'{"a": -Infinity}', "-Infinity is no number"),
         (b'{"a": 1e999}', "larger than a number can be"),
+        (b'{"a": 9007199254740993.0}', "9007199254740993.0 says more than a number can hold"),
+        (b'{"a": 1e-400}', "1e-400 says more than a number can hold"),
+        (b'{"a": 0.30000000000000001}', "says more than a number can hold"),
+        (b'{"a": 0.' + b"3" * 5000 + b"}", "says more than a number can hold"),
         (b'{"a": ' + b"9" * 5000 + b"}", "line 1: Exceeds the limit"),
         (b'{"a": "\\ud800"}', "surrogate"),
         (b'{"a": ["x", {"\\uDC00": 1}]}', "surrogate"),
@@ -69,6 +73,15 @@ def test_usage_is_one_call_where_it_is_not_said() -> None:
 )
 def test_what_is_no_finding_is_refused_with_its_place(line: bytes, why: str) -> None:
     assert why in refusal(line)
+
+
+@pytest.mark.parametrize("digits", ["", ".1f", ".2f", ".17g", ".20f", ".25e", ".60f"])
+@pytest.mark.parametrize("number", [0.0, -0.0, 0.1, 1 / 3, 12.5, 2.0**53, 1e22, -123456.789, 5e-324])
+def test_a_number_is_taken_however_many_of_its_digits_are_written(number: float, digits: str) -> None:
+    written = format(number, digits) if digits else repr(number)
+    if float(written) == number:
+        [row], _ = read(f'{{"a": {written}}}'.encode(), END)
+        assert row == {"a": number}
 
 
 def test_large_numbers_control_characters_and_pairs_of_surrogates_are_kept_as_they_are() -> None:

@@ -85,7 +85,6 @@ class TableSource(Part):
     table: str | None = None
     columns: dict[Annotated[str, Field(min_length=1)], ColumnType] = Field(default_factory=dict)
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
-    all_text: StrictBool = False
 
     @field_serializer("columns", when_used="json")
     def _in_order(self, columns: dict[str, ColumnType]) -> list[tuple[str, ColumnType]]:
