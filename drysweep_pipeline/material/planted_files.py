@@ -4,7 +4,6 @@ A planted file has a time of one of the material's files, and its revision. Wher
 services, it becomes one.
 """
 
-import hashlib
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -115,9 +114,8 @@ class Files:
         settings: list[dict[str, Any]] = []
         for path in paths:
             text, rows = self._one_of_two(path, ours.get(path, {}).get("text"), theirs[path]["text"])
-            content = text.encode()
-            sha256 = hashlib.sha256(content).hexdigest()
-            files.append({**ours[path], "text": text, "bytes": len(content), "sha256": sha256})
+            # With the hash and the size of the material's: a finding that names them is the same one without canaries.
+            files.append({**ours[path], "text": text})
             settings += rows
         for name, found in (("files", files), ("settings", settings)):
             pq.write_table(pa.Table.from_pylist(found, schema=TABLES[name]), shared / f"{name}.parquet")

@@ -32,7 +32,7 @@ from drysweep_pipeline.material.tables import Written
 from drysweep_pipeline.mentions import folded, sql_folded
 from drysweep_pipeline.scratch import scratch
 
-FORMAT = "planted1"
+FORMAT = "planted2"
 # Which column the rows of a table are in the order of; a registry's other tables tell of services.
 _ORDER = {"files": "path", "settings": "file", "unreadable": "file", "services": "path"}
 _BY_FILE = ("files", "settings")
