@@ -97,6 +97,7 @@ class LookAgain:
             "campaign": stored.campaign,
             "at": stored.source.id,
             "as_of": _iso(stored.as_of),
+            "until": _iso(stored.until),
             "snapshot": stored.snapshot,
             "not_searched": stored.not_searched,
             "stands": stands,
@@ -150,7 +151,8 @@ class LookAgain:
         found: list[dict[str, Any]] = []
         if done:
             with history(self.home) as connection:
-                found = since(connection, name, [campaign.id for campaign in done])
+                until = {stored.campaign: stored.until for stored in self.looking.stored}
+                found = since(connection, name, {campaign.id: until[campaign.id] for campaign in done})
         said = self._sentence(done, found)
         if as_json:
             campaigns = [summary(self.home, name, campaign.id) for campaign in done]
@@ -166,8 +168,9 @@ class LookAgain:
     @property
     def _written(self) -> Callable[[str | None], str | None]:
         """How instants are written: by their day, where the snapshots are of different days."""
-        days = [_iso(stored.as_of)[:_DAY] for stored in self.looking.stored]
-        return _day if len(set(days)) == len(days) else lambda instant: instant
+        instants = {instant for stored in self.looking.stored for instant in (stored.as_of, stored.until)}
+        days = {_iso(instant)[:_DAY] for instant in instants}
+        return _day if len(days) == len(instants) else lambda instant: instant
 
     def _sentence(self, done: list[Campaign], found: list[dict[str, Any]]) -> str:
         lost = [each.campaign for each in self.looking.left_out if each.lost]

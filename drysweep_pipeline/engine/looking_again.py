@@ -6,17 +6,13 @@ campaign moves, and what it leaves to others, is decided in ``engine.moves`` and
 """
 
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 from drysweep_pipeline.declaration import Declaration, declared
 from drysweep_pipeline.declaration.model import (
     Canaries,
-    CommandStrategy,
-    PythonStrategy,
     ScriptedMaterial,
     Strategy,
     Sweep,
@@ -31,30 +27,33 @@ from drysweep_pipeline.engine.campaign import (
     load,
     ordinary,
 )
-from drysweep_pipeline.engine.planning import read_plan
+from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.marks import DIGITS, mark
+from drysweep_pipeline.engine.planning import Plan, read_plan
 from drysweep_pipeline.engine.starting import start
-from drysweep_pipeline.errors import DeclarationError, IntegrityError, Refused
+from drysweep_pipeline.engine.watch import plant
+from drysweep_pipeline.errors import DeclarationError, IntegrityError, MaterialError, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
-from drysweep_pipeline.programs import search_path, words
 from drysweep_pipeline.values import Rule
 
 _WORD = "look"
-_DIGITS = 6
 _LONGEST = 63
-# Only so much of a file tells one version of a program from another.
-_MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The snapshot that an earlier campaign froze first, and under which id it is looked at again."""
+    """The snapshot that an earlier campaign froze first, and under which id it is looked at again.
+
+    ``until`` is the instant of the last campaign of those that read it in a row, one after another.
+    """
 
     source: Campaign
     snapshot: str
     not_searched: int
     place: str
     campaign: str
+    until: datetime
 
     @property
     def as_of(self) -> datetime:
@@ -64,12 +63,16 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An earlier campaign at whose snapshot nobody looks again, and why; ``lost`` where it cannot be looked at."""
+    """An earlier campaign at whose snapshot nobody looks again, and why.
+
+    ``lost``: it cannot be looked at. ``joined``: it read the same snapshot as the one that is looked at before it.
+    """
 
     campaign: str
     as_of: datetime
     why: str
     lost: bool
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Again:
         mends what is stored; every angle is used, since what was known is quiet too; no evidence closes anything.
         """
         sweep = self.declaration.sweep
-        strategies = tuple(each for each in sweep.strategies if each.name in self.strategies)
+        strategies = _named(sweep, self.strategies)
         changes = {
             "material": stored.source.declaration.sweep.material,
             "strategies": strategies,
@@ -112,22 +115,20 @@ def again(
     Raises ``DeclarationError`` for strategies that are not declared, ``Refused`` where no earlier campaign is there or
     one tells findings apart by other fields.
     """
+    sweep = declaration.sweep
     chosen = _chosen(declaration, names)
-    within = _within(home, declaration.sweep.name, first, last)
-    mark = _mark(declaration, chosen)
-    stored: dict[str, Stored] = {}
-    left_out: list[LeftOut] = []
+    within = _within(home, sweep.name, first, last)
+    strategies = _named(sweep, chosen)
+    digits = mark(declaration, strategies, _canaries(sweep.canaries, strategies), home.root)
+    looking, row = Again(declaration, tuple(chosen), (), ()), ""
     for source in within:
         _check_identity(source, declaration)
-        found = _stored(source, declaration.sweep, mark)
-        if isinstance(found, Stored) and found.snapshot in stored:
-            same = stored[found.snapshot].source.id
-            found = LeftOut(source.id, source.as_of, f"it read the same snapshot as {same}", lost=False)
-        if isinstance(found, LeftOut):
-            left_out.append(found)
-        else:
-            stored[found.snapshot] = found
-    return Again(declaration, tuple(chosen), tuple(stored.values()), tuple(left_out))
+        planned = read_plan(source, 1)
+        # What was changed and changed back was there once, and once more: only those in a row are one.
+        found = _stored(source, planned, looking, digits, joins=planned is not None and planned.snapshot == row)
+        row = planned.snapshot if planned is not None else row
+        looking = _with(looking, found)
+    return looking
 
 
 def recorded(home: Home, sweep: str, stored: Stored) -> Campaign | None:
@@ -155,6 +156,10 @@ def begin(home: Home, looking: Again, stored: Stored, overrides: Overrides = NO_
             stored.source.id, stored.source.seq, stored.snapshot, stored.not_searched, stored.place
         ),
     )
+
+
+def _named(sweep: Sweep, names: Sequence[str]) -> tuple[Strategy, ...]:
+    return tuple(each for each in sweep.strategies if each.name in names)
 
 
 def _canaries(canaries: Canaries | None, strategies: Sequence[Strategy]) -> Canaries | None:
@@ -210,21 +215,53 @@ def _chosen(declaration: Declaration, names: Sequence[str]) -> list[str]:
     return [name for name in known if name in names]
 
 
-def _stored(source: Campaign, sweep: Sweep, mark: str) -> Stored | LeftOut:
-    """Return what a campaign froze for its first round, or why it cannot be looked at."""
-    planned = read_plan(source, 1)
+def _stored(source: Campaign, planned: Plan | None, looking: Again, mark: str, *, joins: bool) -> Stored | LeftOut:
+    """Return what a campaign froze for its first round, or why it is not looked at.
+
+    It ``joins`` the snapshot before it where it read the same one.
+    """
     if planned is None:
         return LeftOut(source.id, source.as_of, "it froze nothing: it never came to its first round", lost=False)
-    kind = source.declaration.sweep.material.kind
-    if kind != sweep.material.kind:
-        why = f"its material was of the kind {kind}, and is of the kind {sweep.material.kind} now"
+    then, now = source.declaration.sweep.material.kind, looking.declaration.sweep.material.kind
+    if then != now:
+        why = f"its material was of the kind {then}, and is of the kind {now} now"
         return LeftOut(source.id, source.as_of, why, lost=True)
+    if joins and looking.stored and looking.stored[-1].snapshot == planned.snapshot:
+        why = f"it read the same snapshot as {looking.stored[-1].source.id}"
+        return LeftOut(source.id, source.as_of, why, lost=False, joined=True)
+    campaign = _id(source.id, mark)
+    stored = Stored(source, planned.snapshot, planned.not_searched, planned.place, campaign, source.as_of)
+    out_of_reach = _out_of_reach(looking, stored)
+    return LeftOut(source.id, source.as_of, out_of_reach, lost=True) if out_of_reach else stored
+
+
+def _out_of_reach(looking: Again, stored: Stored) -> str | None:
+    """Return why nobody can look at a stored snapshot, or None."""
     try:
-        Snapshot.open(source.home.snapshots / planned.snapshot)
+        snapshot = Snapshot.open(stored.source.home.snapshots / stored.snapshot)
     except IntegrityError as error:
-        why = f"its snapshot {planned.snapshot[:12]} is gone or broken: {error.what}"
-        return LeftOut(source.id, source.as_of, why, lost=True)
-    return Stored(source, planned.snapshot, planned.not_searched, planned.place, _id(source.id, mark))
+        return f"its snapshot {stored.snapshot[:12]} is gone or broken: {error.what}"
+    before = recorded(stored.source.home.home, looking.declaration.sweep.name, stored)
+    if before is not None and standing(before).due is None:
+        return None
+    # Before anything is recorded: one that could never search would hold the others up.
+    mine = before or replace(stored.source, declaration=looking.declared_for(stored))
+    try:
+        plant(mine, snapshot)
+    except MaterialError as error:
+        return f"the canaries cannot be planted in its snapshot {stored.snapshot[:12]}: {error.what}"
+    return None
+
+
+def _with(looking: Again, found: Stored | LeftOut) -> Again:
+    """Return what there is to look at with one campaign more, which ends the row of those that read one snapshot."""
+    if isinstance(found, Stored):
+        return replace(looking, stored=(*looking.stored, found))
+    left_out = (*looking.left_out, found)
+    if not found.joined:
+        return replace(looking, left_out=left_out)
+    last = replace(looking.stored[-1], until=found.as_of)
+    return replace(looking, stored=(*looking.stored[:-1], last), left_out=left_out)
 
 
 def _check_identity(source: Campaign, declaration: Declaration) -> None:
@@ -244,36 +281,5 @@ def _id(source: str, mark: str) -> str:
     suffix = f".{_WORD}.{mark}"
     if len(source) + len(suffix) <= _LONGEST:
         return source + suffix
-    own = hashlib.sha256(source.encode()).hexdigest()[:_DIGITS]
+    own = hashlib.sha256(source.encode()).hexdigest()[:DIGITS]
     return f"{source[: _LONGEST - len(suffix) - len(own) - 1]}.{own}{suffix}"
-
-
-def _mark(declaration: Declaration, names: Sequence[str]) -> str:
-    """Return six hex digits that tell these strategies, as they are declared and written now, from all others."""
-    parts = [
-        [strategy.model_dump(mode="json"), list(_written(strategy, declaration.base))]
-        for strategy in declaration.sweep.strategies
-        if strategy.name in names
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:_DIGITS]
-
-
-def _written(strategy: Strategy, base: Path) -> Iterator[str]:
-    """Yield the digests of the files beside the declaration that a strategy runs: a change to them is another one."""
-    for path in _files(strategy, base):
-        try:
-            with path.open("rb") as stream:
-                yield hashlib.sha256(stream.read(_MOST_BYTES)).hexdigest()
-        except OSError:
-            continue
-
-
-def _files(strategy: Strategy, base: Path) -> list[Path]:
-    if isinstance(strategy, CommandStrategy):
-        led = [word.partition("=")[2] if word.startswith("-") else word for word in words(strategy.argv, base)]
-        return [path for word in led if (path := Path(word)).is_relative_to(base.absolute()) and path.is_file()]
-    if isinstance(strategy, PythonStrategy):
-        parts = strategy.call.partition(":")[0].split(".")
-        places = (Path(folder, *parts).with_suffix(".py") for folder in search_path(base))
-        return [path for path in places if path.is_file()][:1]
-    return []

@@ -23,6 +23,7 @@ from drysweep_pipeline.engine.looking_again import begin as look_again
 from drysweep_pipeline.engine.planning import plan, read_plan
 from drysweep_pipeline.engine.state import read_state
 from drysweep_pipeline.errors import DeclarationError, Refused
+from drysweep_pipeline.history.looked_again import since
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
@@ -245,6 +246,60 @@ def test_one_snapshot_that_two_campaigns_read_is_looked_at_once(place: Path) -> 
     assert [(each.campaign, each.why, each.lost) for each in what.left_out] == [
         ("c4", "it read the same snapshot as c3", False)
     ]
+
+
+def test_material_that_was_changed_and_changed_back_is_looked_at_again_and_an_undone_fix_is_reopened(
+    place: Path,
+) -> None:
+    home, web = Home(place / "home"), place / "registry" / "services" / "web.yaml"
+    [before] = looked(place, first=DATES[2])
+    fixed(load(home, "small", "c3"), "web/no_tier")
+    then, when = web.read_text(), web.stat()
+    for day in (4, 5, 6):
+        if day == 5:
+            web.write_text(then)
+            os.utime(web, ns=(when.st_atime_ns, when.st_mtime_ns))
+        elif day == 4:
+            registry(place / "registry", {"web": None})
+        plan(
+            begin(place / "sweep.yaml", home, as_of=datetime(2026, 1, day, tzinfo=UTC), campaign=f"c{day}"),
+            1,
+        )
+    what = looking(place, first=DATES[2])
+    assert [(each.source.id, each.until.day) for each in what.stored] == [("c3", 3), ("c4", 4), ("c5", 6)]
+    assert [(each.campaign, each.joined, each.lost) for each in what.left_out] == [("c6", True, False)]
+    again_there = run_to_its_end(look_again(home, what, what.stored[2]))
+    assert ask(place, "select state from all_findings where label = 'web/no_tier'") == [("reopened",)]
+    with history(home) as connection:
+        until = {before.id: what.stored[0].until, again_there.id: what.stored[2].until}
+        told = {each["label"]: each for each in since(connection, "small", until)}
+    assert told["web/no_tier"]["first_seen"] == "2026-01-03T00:00:00Z"
+    assert told["web/no_tier"]["last_seen"] == "2026-01-06T00:00:00Z", "the last that read that snapshot"
+
+
+def test_a_snapshot_that_canaries_cannot_be_planted_in_holds_no_other_up(place: Path) -> None:
+    home = Home(place / "home")
+    registry(place / "registry", {"mirror": None})
+    plan(begin(place / "sweep.yaml", home, as_of=datetime(2026, 1, 4, tzinfo=UTC), campaign="c4"), 1)
+
+    def planted(name: str) -> Again:
+        put = place / "known" / "services" / f"{name}.yaml"
+        put.parent.mkdir(parents=True, exist_ok=True)
+        put.write_text('{"labels": {}}')
+        expect = [{"name": "k", "finding": {"service": name, "failure_mode": "no_tier"}, "strategies": ["tiers"]}]
+        declare(place, {"labels": NO_OWNER, "tiers": NO_TIER}, canaries={"path": "known", "expect": expect})
+        return looking(place, first=DATES[2])
+
+    clashes = planted("mirror")
+    assert [each.source.id for each in clashes.stored] == ["c3"]
+    [lost] = clashes.left_out
+    assert (lost.campaign, lost.lost) == ("c4", True)
+    assert "the canaries cannot be planted in its snapshot" in lost.why
+    assert len(campaigns(home, "small")) == 4, "nothing is recorded that could never search"
+    shutil.rmtree(place / "known")
+    renamed = planted("another")
+    assert [each.source.id for each in renamed.stored] == ["c3", "c4"]
+    assert renamed.stored[0].campaign != clashes.stored[0].campaign, "another canary is another look"
 
 
 def test_a_campaign_that_froze_nothing_and_material_of_another_kind_are_named(place: Path) -> None:
