@@ -1,8 +1,8 @@
 """A child process on a leash: no shell, a clean environment, a deadline, caps, and nothing of it left behind.
 
-A child leads a session and process group of its own, and the whole group is killed when the child has ended, however
-it did. One thread serves one child. Linux only. What a child is asked, and what its answer means, is its caller's
-business.
+A child's program leads a session and process group of its own. ``leash`` minds it from a process in between: when the
+program has ended, however it did, or we have, all that it started is killed, wherever that went. One thread serves one
+child. Linux only. What a child is asked, and what its answer means, is its caller's business.
 """
 
 import os
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from drysweep_pipeline.confinement import SCRATCH_PREFIX, Confinement, hint, ruleset
+from drysweep_pipeline.confinement import SCRATCH_PREFIX, Confinement, hint, walls
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 
@@ -31,6 +31,8 @@ LINGER_SECONDS = 0.5
 """How long output is read on after a child has ended, where others hold its pipes open."""
 PASSED_ON = ("PATH", "LANG", "LANGUAGE", "TZ")
 """The variables that every child is given as they are here, beside all that begin with ``LC_``."""
+_END_ALL = signal.SIGUSR1  # as ``leash`` understands it
+_MINDED_SECONDS = 10.0
 _LEASH = Path(__file__).with_name("leash.py")
 _CHUNK = 1 << 16
 _STDERR_BYTES = 1 << 16
@@ -73,7 +75,7 @@ def environment(scratch: Path, names: Iterable[str], told: Mapping[str, str]) ->
 
 
 class Child:
-    """A running child: send to it, read its lines, and close it, which ends it and all of its process group.
+    """A running child: send to it, read its lines, and close it, which ends it and all that it started.
 
     The kernel kills it when the thread that started it ends, so that one serves it to its end. Raises ``FinderError``
     where it cannot be started; the ``status`` of that error is ``failed``, ``timeout`` or ``truncated``.
@@ -86,6 +88,7 @@ class Child:
         self._ended = os.pidfd_open(self._process.pid)
         self._lock = threading.Lock()
         self._reaped = False
+        self._killed = False
         self._gone_at: float | None = None
         self._pending = b""
         self._last = False
@@ -156,11 +159,12 @@ class Child:
         return None if self._program.confinement is None else hint(self._err.decode("utf-8", "replace"))
 
     def kill(self) -> None:
-        """Kill the whole group at once; safe from any thread. Whoever reads from the child sees it end."""
-        self._signal(signal.SIGKILL)
+        """Kill all of it at once; safe from any thread. Whoever reads from the child sees it end."""
+        self._killed = True
+        self._signal(_END_ALL)
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """End the child: TERM to its group, and KILL after the grace; what is left of the group is killed anyway."""
+        """End the child: TERM to its group, and KILL after the grace; what is left of it is killed anyway."""
         if self._ended < 0:
             return
         if grace_seconds and not _is_ready(self._ended, 0):
@@ -254,18 +258,22 @@ class Child:
         return not pipe.closed and pipe.fileno() in self._selector.get_map()
 
     def _reap(self) -> int:
-        """Kill what is left of the group and return how the child ended."""
-        self._signal(signal.SIGKILL)
-        _is_ready(self._ended, None)
+        """End what is left of the child and return how it ended."""
+        self._signal(_END_ALL)
+        if not _is_ready(self._ended, _MINDED_SECONDS):  # it was stopped on its way
+            self._signal(signal.SIGKILL)
+            _is_ready(self._ended, None)
         with self._lock:
             self._reaped = True
-            return self._process.wait()
+            code = self._process.wait()
+        # The signal that asks for an end is what a leash dies of that does not hear yet.
+        return -signal.SIGKILL if self._killed and code == -_END_ALL else code
 
     def _signal(self, number: int) -> None:
-        # Before the child is reaped, so that the group's id can be nobody else's.
+        # Before the leash is reaped, so that its id can be nobody else's.
         with self._lock, suppress(ProcessLookupError, PermissionError):
             if not self._reaped:
-                os.killpg(self._process.pid, number)
+                os.kill(self._process.pid, number)
 
 
 class Underway(Protocol):
@@ -351,10 +359,10 @@ def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[i
 
 def _started(program: Program) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
-    with ruleset(program.confinement) as rules:
+    with walls(program.confinement) as taken_on:
         try:
             return subprocess.Popen(  # noqa: S603 - a declared argv, and no shell
-                _on_a_leash(program, rules),
+                _on_a_leash(program, taken_on),
                 cwd=program.folder,
                 env=dict(program.environment),
                 stdin=pipe,
@@ -362,14 +370,14 @@ def _started(program: Program) -> subprocess.Popen[bytes]:
                 stderr=pipe,
                 start_new_session=True,
                 bufsize=0,
-                pass_fds=() if rules is None else (rules,),
+                pass_fds=[handle for handle in taken_on if handle >= 0],
             )
         except (OSError, ValueError) as error:
             raise FinderError(f"{program.argv[0]} cannot be started: {error}") from None
 
 
-def _on_a_leash(program: Program, rules: int | None) -> list[str]:
-    told = (os.getpid(), -1 if rules is None else rules, (program.memory_mb or 0) << 20)
+def _on_a_leash(program: Program, taken_on: tuple[int, int]) -> list[str]:
+    told = (os.getpid(), *taken_on, (program.memory_mb or 0) << 20)
     return [sys.executable, "-I", "-S", str(_LEASH), *map(str, told), *program.argv]
 
 

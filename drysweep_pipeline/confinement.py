@@ -1,14 +1,14 @@
 """Where a child process may read and write: the walls that the kernel's Landlock puts around it, where it has that.
 
-A set of rules is made here and handed to the child as an open file; ``leash`` takes it on and closes it before the
-program starts. What a program needs of its installation is ``installation``'s business.
+A set of rules is made here and handed to the child as an open file, with the filter of ``calls``; ``leash`` takes them
+on and closes them before the program starts. What a program needs of its installation is ``installation``'s business.
 """
 
 import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from py_landlock import (
 )
 from py_landlock.abi import MAX_KNOWN_ABI, get_supported_fs, get_supported_scope
 
+from drysweep_pipeline.calls import call_filter
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.values import Isolation
 
@@ -76,8 +77,12 @@ def isolation_of(kind: str) -> str:
     Raises ``Refused`` where the variable that chooses says what there is not.
     """
     if kind in _IN_CHILDREN:
-        return f"{Isolation.LANDLOCK} {_abi()}" if is_confining() else Isolation.NONE.value
+        return _landlock() if is_confining() else Isolation.NONE.value
     return _OTHERS.get(kind, Isolation.NONE).value
+
+
+def _landlock() -> str:
+    return f"{Isolation.LANDLOCK} {_abi()}{'' if call_filter() else ', calls open'}"
 
 
 def is_confining() -> bool:
@@ -122,22 +127,33 @@ def holds(path: Path, kept_out: Iterable[Path]) -> bool:
 
 
 @contextmanager
-def ruleset(confinement: Confinement | None) -> Iterator[int | None]:
-    """Yield an open set of rules for a child to take on; None where it is not confined.
+def walls(confinement: Confinement | None) -> Iterator[tuple[int, int]]:
+    """Yield what a child is to take on: an open set of rules, and an open file with a filter of calls; -1 for none.
 
     Raises ``FinderError`` where the kernel has Landlock and does not take the rules.
     """
     if confinement is None or not is_confining():
-        yield None
+        yield (-1, -1)
         return
-    try:
-        handle = _made(confinement)
-    except (LandlockError, OSError) as error:
-        raise FinderError(f"cannot be confined: {error}", help=f"{VARIABLE}=none runs it without") from None
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+    with ExitStack() as opened:
+        try:
+            rules = _made(confinement)
+            opened.callback(os.close, rules)
+            calls = _filter()
+            if calls >= 0:
+                opened.callback(os.close, calls)
+        except (LandlockError, OSError) as error:
+            raise FinderError(f"cannot be confined: {error}", help=f"{VARIABLE}=none runs it without") from None
+        yield rules, calls
+
+
+def _filter() -> int:
+    steps = call_filter()
+    if not steps:
+        return -1
+    handle = os.memfd_create("calls", os.MFD_CLOEXEC)
+    os.write(handle, steps)
+    return handle
 
 
 def around(path: Path, kept_out: Iterable[Path]) -> Iterator[Path]:

@@ -115,15 +115,16 @@ def probing(folder: Path, home: Home) -> list[dict[str, Any]]:
         f"import os, subprocess, sys, json\nimport probe\n\n"
         f"def found(what):\n    return [{{'service': each, 'failure_mode': 'm'}} for each in what]\n\n"
         f"def find(material, angle, rng):\n"
-        f"    {own}    yield from found(probe.{tried}, os.getppid()))\n\n"
+        f"    {own}    yield from found(probe.{tried}, {os.getpid()}))\n\n"
         f"def spawn(material, angle, rng):\n"
         f"    code = 'import sys; sys.path.insert(0, sys.argv[1])\\n' + open(probe.__file__).read()\n"
         f"    code += '\\nprint(json.dumps({tried.replace(chr(39), chr(34))}, int(sys.argv[2]))))'\n"
-        f"    argv = [sys.executable, '-c', code, '.', str(os.getppid())]\n"
+        f"    argv = [sys.executable, '-c', code, '.', '{os.getpid()}']\n"
         f"    yield from found(json.loads(subprocess.run(argv, capture_output=True, check=True).stdout))\n"
     )
-    outer = "import os, subprocess, sys; subprocess.run([sys.executable, sys.argv[1], str(os.getppid())], check=True)"
-    starter = "import os, sys; os.execv(sys.executable, [sys.executable, sys.argv[1], str(os.getppid())])"
+    argv = f"[sys.executable, sys.argv[1], '{os.getpid()}']"
+    outer = f"import subprocess, sys; subprocess.run({argv}, check=True)"
+    starter = f"import os, sys; os.execv(sys.executable, {argv})"
     return [
         {"name": "program", "kind": "command", "argv": [sys.executable, "-c", starter, "program.py"]},
         {"name": "grandchild", "kind": "command", "argv": [sys.executable, "-c", outer, "program.py"]},
@@ -171,7 +172,7 @@ def runs_of(told: dict[str, Any]) -> list[str]:
 JUDGING = """
 def rule(finding, material):
     import os
-    got = probe.{tried}, os.getppid())
+    got = probe.{tried}, {us})
     return "rejected" if got else "confirmed", json.dumps(got)
 """
 
@@ -183,10 +184,10 @@ def test_no_judge_reaches_the_home_or_changes_what_it_judges(place: Home, tmp_pa
     (folder / "probe.py").write_text(PROBE)
     if kind == "command":
         said = "print(json.dumps({'verdict': 'rejected' if got else 'confirmed', 'reason': json.dumps(got)}))"
-        (folder / "judging.py").write_text(f"{PROBE}\ngot = {tried}, os.getppid())\n{said}\n")
+        (folder / "judging.py").write_text(f"{PROBE}\ngot = {tried}, {os.getpid()})\n{said}\n")
         judge: dict[str, Any] = {"kind": "command", "argv": [sys.executable, "judging.py", "{material}"]}
     else:
-        (folder / "judging.py").write_text("import json, probe\n" + JUDGING.format(tried=tried))
+        (folder / "judging.py").write_text("import json, probe\n" + JUDGING.format(tried=tried, us=os.getpid()))
         judge = {"kind": "python", "call": "judging:rule"}
     campaign = begin(declare(folder, {"labels": NO_OWNER}, judge=judge), place)
     steps(campaign, 1)

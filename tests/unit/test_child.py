@@ -149,6 +149,28 @@ def test_a_grandchild_that_left_the_session_cannot_hold_us_up_either(tmp_path: P
         assert said(program(tmp_path, code)) == [b"answer"]
 
 
+def test_nothing_that_a_child_leaves_behind_lives_on_however_far_it_went(tmp_path: Path) -> None:
+    away = "import os, sys, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
+    away += "  [os.close(n) for n in (0, 1, 2)]\n  os.execve('/bin/sleep', ['sleep', MARK], {})\n os._exit(0)\n"
+    with quickly():
+        assert said(program(tmp_path, away.replace("MARK", "'61.11'") + "print('answer')")) == [b"answer"]
+        assert there_now("sleep 61.11") == []
+        with pytest.raises(FinderError, match="timeout"):
+            said(program(tmp_path, away.replace("MARK", "'61.12'") + "time.sleep(60)"), seconds=0.5)
+    assert there_now("sleep 61.12") == []
+
+
+def test_what_a_child_started_may_still_say_its_last_words(tmp_path: Path) -> None:
+    assert said(shell(tmp_path, "(sleep 0.05; echo last) & echo first")) == [b"first", b"last"]
+
+
+def test_a_child_that_stops_who_minds_it_is_ended_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "_MINDED_SECONDS", 0.3)
+    with quickly(), pytest.raises(FinderError, match="timeout"):
+        said(shell(tmp_path, "kill -STOP $PPID; exec sleep 61.13"), seconds=0.3)
+    assert left_of("sleep 61.13") == []
+
+
 def test_children_of_a_child_that_hangs_end_with_it(tmp_path: Path) -> None:
     with quickly(), pytest.raises(FinderError, match="timeout"):
         said(shell(tmp_path, "sleep 61.05 & sleep 61.05 & wait"), seconds=0.3)
@@ -255,13 +277,13 @@ def test_leaving_children_kills_all_that_still_run_and_starts_no_more(tmp_path: 
         pass
 
 
-def test_a_child_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+def test_a_child_dies_with_the_process_that_started_it_and_so_does_what_it_started(tmp_path: Path) -> None:
     code = f"""
 import os, sys, time
 from pathlib import Path
 from drysweep_pipeline.child import Child, Program
-sleeps = "import time; print('up', flush=True); time.sleep(61.08)"
-child = Child(Program((sys.executable, "-c", sleeps), Path({str(tmp_path)!r}), {{}}))
+script = "setsid sleep 61.08 & echo up; exec sleep 61.08"
+child = Child(Program(("/bin/sh", "-c", script), Path({str(tmp_path)!r}), {{}}))
 child.line(time.monotonic() + 30, 30)
 os.kill(os.getpid(), 9)
 """

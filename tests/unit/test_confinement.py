@@ -90,19 +90,20 @@ def test_a_child_cannot_look_into_or_signal_who_started_it_nor_talk_to_it_unseen
         listening.listen()
         code = """
 import socket
-us = f"/proc/{os.getppid()}/"
+us, leash = f"/proc/{sys.argv[2]}/", f"/proc/{os.getppid()}/"
 talk = lambda: socket.socket(socket.AF_UNIX).connect(chr(0) + sys.argv[1])
 tell(
     **{name: may(lambda: open(us + name, "rb").read(1)) for name in ("environ", "maps", "mem", "auxv")},
     fd=may(lambda: os.readlink(us + "fd/0")), cwd=may(lambda: os.listdir(us + "cwd")),
-    root=may(lambda: os.listdir(us + "root/tmp")), signal=may(lambda: os.kill(os.getppid(), 0)), talk=may(talk),
+    root=may(lambda: os.listdir(us + "root/tmp")), signal=may(lambda: os.kill(int(sys.argv[2]), 0)), talk=may(talk),
+    leash=may(lambda: open(leash + "environ", "rb").read(1)), stop=may(lambda: os.kill(os.getppid(), 0)),
     own=may(lambda: open("/proc/self/environ", "rb").read(1)), own_child=may(lambda: os.kill(os.getpid(), 0)),
 )
 """
-        told = asked(tmp_path, code, f"drysweep-test-{os.getpid()}")
+        told = asked(tmp_path, code, f"drysweep-test-{os.getpid()}", str(os.getpid()))
     assert (told.pop("own"), told.pop("own_child")) == ("yes", "yes")
     if int(available()) < 6:
-        told.pop("signal"), told.pop("talk")
+        told.pop("signal"), told.pop("talk"), told.pop("stop")
     assert set(told.values()) <= {"Permission denied", "Operation not permitted"}, told
 
 
@@ -133,7 +134,8 @@ def test_the_rules_are_no_open_file_of_the_program(tmp_path: Path) -> None:
 def test_who_cannot_take_its_rules_on_is_not_started(tmp_path: Path) -> None:
     leash = Path(confinement.__file__).with_name("leash.py")
     with (tmp_path / "no rules").open("w") as handle:
-        argv = [sys.executable, "-I", "-S", str(leash), str(os.getpid()), str(handle.fileno()), "0", "echo", "started"]
+        argv = [sys.executable, "-I", "-S", str(leash), str(os.getpid()), str(handle.fileno()), "-1", "0"]
+        argv += ["echo", "started"]
         done = subprocess.run(argv, capture_output=True, text=True, pass_fds=(handle.fileno(),))
     assert (done.returncode, done.stdout) == (127, "")
     assert "echo cannot be started: " in done.stderr
@@ -287,10 +289,10 @@ def test_the_page_on_isolation_has_every_word_of_it() -> None:
 
 def test_the_variable_that_chooses_is_auto_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
-    with confinement.ruleset(Confinement((tmp_path,))) as rules:
-        assert rules is None
+    with confinement.walls(Confinement((tmp_path,))) as taken_on:
+        assert taken_on == (-1, -1)
     monkeypatch.setenv("DRYSWEEP_ISOLATION", "strict")
-    with pytest.raises(Refused, match="'strict'"), confinement.ruleset(Confinement((tmp_path,))):
+    with pytest.raises(Refused, match="'strict'"), confinement.walls(Confinement((tmp_path,))):
         pass
     monkeypatch.setenv("DRYSWEEP_ISOLATION", "auto")
     expected = "none" if isinstance(available(), str) else f"landlock {available()}"
