@@ -30,7 +30,7 @@ _KINDS = {
     "nested": ("lists or objects", pa.string()),
     "bytes": ("bytes", pa.binary()),
 }
-_NUMBERS = {"int", "huge", "float"}
+_NUMBERS_AS = {"DOUBLE": pa.float64(), "BIGINT": pa.int64()}
 
 
 def write(rows: Rows, columns: Mapping[str, str | None], path: Path) -> None:
@@ -72,8 +72,8 @@ def _kind(value: Any) -> str:
 
 
 def _type(name: str, kinds: Mapping[str, int], declared: str | None) -> pa.DataType:
-    if declared == "DOUBLE" and kinds and kinds.keys() <= _NUMBERS:
-        return pa.float64()
+    if declared in _NUMBERS_AS and len(kinds) > 1 and kinds.keys() <= {"int", "huge", "float"}:
+        return _NUMBERS_AS[declared]
     if (len(kinds) > 1 and ("bytes" in kinds or declared is None)) or ("huge" in kinds and declared is None):
         held = " and ".join(f"{_KINDS[kind][0]} (row {row})" for kind, row in kinds.items())
         advice = "DOUBLE" if kinds.keys() == {"int", "float"} else "VARCHAR"
@@ -109,16 +109,18 @@ def _fit(value: Any, kind: pa.DataType, name: str, row: int) -> Any:
         return value
     if kind == pa.string():
         return _json(value)
-    return _double(value, name, row) if kind == pa.float64() and isinstance(value, int) else value
+    if kind == pa.float64() and isinstance(value, int):
+        return _same(float, value, name, row, "DOUBLE")
+    return _same(int, value, name, row, "BIGINT") if kind == pa.int64() else value
 
 
-def _double(value: int, name: str, row: int) -> float:
+def _same(as_type: type[int] | type[float], value: float, name: str, row: int, kind: str) -> float:
     try:
-        number = float(value)
+        number = as_type(value)
     except OverflowError:
-        number = 0.0
-    if number != value:
-        raise Unread(f"row {row}: {name} is {exact.shown(value)}, which is no DOUBLE")
+        number = None
+    if number != value or (as_type is int and number not in _INT64):
+        raise Unread(f"row {row}: {name} is {exact.shown(value)}, which is no {kind}")
     return number
 
 

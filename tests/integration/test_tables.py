@@ -83,8 +83,8 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
             "2026-01-02T03:04:05+02:00,true\r\n8,,1.10,1234,2025-01-01,2026-01-02 03:04,FALSE\r\n",
             "tabs.tsv": "a\tb\n1\t2.5\n2\t3\n",
             "odd.txt": "a;b\n'1';x\n",
-            "lines.jsonl": '{"a": 1, "b": [1, "x"], "n": 12345678901234567890123, "m": 1}\n'
-            '{"a": 2.5, "c": "x", "m": 1.0}\n{"m": "x", "w": 8080, "r": 0.5}\n',
+            "lines.jsonl": '{"a": 1, "b": [1, "x"], "n": 12345678901234567890123, "m": 1, "i": 1}\n'
+            '{"a": 2.5, "c": "x", "m": 1.0, "i": 7.0}\n{"m": "x", "w": 8080, "r": 0.5}\n',
             "blank.csv": "\na\nx\n\ny\n",
             "tokens.jsonl.gz": gzip.compress(b'["p.py", 3, ["x", "y"]]\n["q.py", 4, []]\n'),
             "list.json": '[{"a": null},\n {"a": 7}]',
@@ -118,7 +118,7 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
             "tabs": {"file": "tabs.tsv", "columns": {"a": "BIGINT", "b": "DOUBLE"}},
             "blank": "blank.csv",
             "odd": {"file": "odd.txt", "format": "csv", "delimiter": ";"},
-            "lines": {"file": "lines.jsonl", "columns": {"a": "DOUBLE", "n": "VARCHAR", "m": "VARCHAR"}},
+            "lines": {"file": "lines.jsonl", "columns": {"a": "DOUBLE", "n": "VARCHAR", "m": "VARCHAR", "i": "BIGINT"}},
             "tokens": {"file": "tokens.jsonl.gz", "columns": {"path": "VARCHAR", "line": "BIGINT", "w": "VARCHAR[]"}},
             "list": "list.json",
             "order": {"file": "order.ndjson", "columns": {"a": "DOUBLE"}},
@@ -169,13 +169,13 @@ def test_an_empty_line_is_a_row_where_there_is_one_column(every_kind: Snapshot) 
 
 def test_values_of_json_and_sqlite_keep_their_types_and_what_differs_is_as_declared(every_kind: Snapshot) -> None:
     assert types(every_kind, "lines") == {
-        **{"a": "DOUBLE", "n": "VARCHAR", "m": "VARCHAR", "b": "VARCHAR", "c": "VARCHAR"},
+        **{"a": "DOUBLE", "n": "VARCHAR", "m": "VARCHAR", "i": "BIGINT", "b": "VARCHAR", "c": "VARCHAR"},
         **{"w": "BIGINT", "r": "DOUBLE"},
     }
     assert asked(every_kind, "from lines") == [
-        (1.0, "12345678901234567890123", "1", '[1, "x"]', None, None, None),
-        (2.5, None, "1.0", None, "x", None, None),
-        (None, None, "x", None, None, 8080, 0.5),
+        (1.0, "12345678901234567890123", "1", 1, '[1, "x"]', None, None, None),
+        (2.5, None, "1.0", 7, None, "x", None, None),
+        (None, None, "x", None, None, None, 8080, 0.5),
     ]
     assert asked(every_kind, "from tokens") == [("p.py", 3, ["x", "y"]), ("q.py", 4, [])]
     assert asked(every_kind, 'from "list"') == [(None,), (7,)]
@@ -250,7 +250,8 @@ UNREAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     ),
     "true.jsonl": ('{"a": "true"}\n{"a": true}\n', of("VARCHAR"), 'row 1: a is the text "true", which in'),
     "digits.jsonl": ('{"a": 9007199254740993.0}\n', {}, "line 1: 9007199254740993.0 says more than a number can hold"),
-    "wide.jsonl": ('{"a": 9007199254740993}\n', of("DOUBLE"), "row 1: a is 9007199254740993, which is no DOUBLE"),
+    "wide.jsonl": ('{"a": 9007199254740993}\n', of("DOUBLE"), 'row 1: a is "9007199254740993", which is no DOUBLE'),
+    "point.jsonl": ('{"a": 1}\n{"a": 1.5}\n', of("BIGINT"), "row 2: a is 1.5, which is no BIGINT"),
     "mixed.jsonl": ('{"a": 0.5}\n{"a": 9007199254740993}\n', of("DOUBLE"), "row 2: a is 9007199254740993, which is no"),
     "bit.jsonl": ('{"a": 1}\n{"a": 2}\n', of("BOOLEAN"), 'row 1: a is "1", which is no BOOLEAN'),
     "bits.jsonl": ('{"a": true}\n', of("BIGINT"), 'row 1: a is "true", which is no BIGINT'),
