@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from drysweep_pipeline.confinement import SCRATCH_PREFIX, Confinement, hint, walls
+from drysweep_pipeline.confinement import SCRATCH_PREFIX, SYSTEM_PLACES, Confinement, hint, other_homes, walls
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 
@@ -288,11 +288,13 @@ class Children:
 
     Calls to other machines are held here as well, and end with them.
 
-    ``kept_out`` are the places that none of them may reach, whatever it is declared to read.
+    ``kept_out`` are the places that none of them may reach, whatever it is declared to read; neither may they any
+    other home that lies there.
     """
 
     def __init__(self, kept_out: Iterable[Path] = ()) -> None:
         self._kept_out = tuple(kept_out)
+        self._homes: dict[Path, tuple[Path, ...]] = {}
         self._lock = threading.Lock()
         self._live: set[Underway] = set()
         self._over = False
@@ -341,8 +343,14 @@ class Children:
         confinement = program.confinement
         if confinement is None:
             return program
-        kept_out = (*confinement.kept_out, *self._kept_out)
-        return replace(program, confinement=replace(confinement, kept_out=kept_out))
+        homes = (home for path in (*SYSTEM_PLACES, *confinement.reads) for home in self._homes_at(path))
+        kept_out = (*confinement.kept_out, *self._kept_out, *homes)
+        return replace(program, confinement=replace(confinement, kept_out=tuple(dict.fromkeys(kept_out))))
+
+    def _homes_at(self, path: Path) -> tuple[Path, ...]:
+        if path not in self._homes:
+            self._homes[path] = other_homes(path)
+        return self._homes[path]
 
 
 def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[int] = (0,)) -> Iterator[bytes]:

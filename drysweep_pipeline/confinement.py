@@ -27,6 +27,7 @@ from py_landlock.abi import MAX_KNOWN_ABI, get_supported_fs, get_supported_scope
 
 from drysweep_pipeline.calls import call_filter
 from drysweep_pipeline.errors import FinderError, Refused
+from drysweep_pipeline.homes import homes_at, parts_of
 from drysweep_pipeline.values import Isolation
 
 VARIABLE = "DRYSWEEP_ISOLATION"
@@ -41,6 +42,9 @@ SYSTEM = (
     *("/proc", "/sys", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates"),
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SYSTEM_PLACES = (Path("/opt"),)
+"""What of the system may hold a home of drysweep."""
+_DEPTH_IN_THE_SYSTEM = 2
 _IN_CHILDREN = ("command", "python")
 _OTHERS = {
     "sql": Isolation.LOCKED_SQL,
@@ -111,9 +115,22 @@ def available() -> int | str:
 
 def places_of(home: Path) -> tuple[Path, ...]:
     """Return what is kept from every child: the home, what links in it lead to, and Dagster's own home."""
-    links = [path for path in home.iterdir() if path.is_symlink()] if home.is_dir() else []
     dagster = os.environ.get("DAGSTER_HOME")
-    return tuple({path.resolve() for path in (home, *links, *([Path(dagster)] if dagster else []))})
+    return tuple({*parts_of(home), *([Path(dagster).resolve()] if dagster else [])})
+
+
+def other_homes(path: Path) -> tuple[Path, ...]:
+    """Return the homes that a path to be read lies in or holds, whoever's they are, with what links in them lead to.
+
+    None where it is a part of the system, which may be read anyway; of that, ``/opt`` alone is looked through.
+    """
+    if path in SYSTEM_PLACES:
+        homes = homes_at(path, _DEPTH_IN_THE_SYSTEM)
+    elif any(path.is_relative_to(part) for part in SYSTEM):
+        return ()
+    else:
+        homes = homes_at(path)
+    return tuple(part for home in homes for part in parts_of(home))
 
 
 def leads_into(path: Path, kept_out: Iterable[Path]) -> bool:

@@ -7,7 +7,7 @@ to be read is refused where it would lead to what was found; what else lies besi
 from collections.abc import Iterator
 from pathlib import Path
 
-from drysweep_pipeline.confinement import holds, leads_into, places_of
+from drysweep_pipeline.confinement import holds, leads_into, other_homes, places_of
 from drysweep_pipeline.declaration.checks import document_of
 from drysweep_pipeline.declaration.model import CommandJudge, CommandStrategy, InAChild, Sweep
 from drysweep_pipeline.declaration.reading import Declaration
@@ -47,8 +47,19 @@ def _problems(
             yield written.refusal((*keys, "reads", index), what, "it would not be blind")
         elif holds(base / name, kept_out):
             yield written.refusal((*keys, "reads", index), f"the home lies in {name!r}", _HELP)
+        else:
+            yield from _of_others(written, (*keys, "reads", index), name, base / name)
     if isinstance(who, CommandStrategy | CommandJudge):
         for path in named(words(who.argv, base)):
             if leads_into(path, kept_out):
                 what = f"{path} lies in the home, which no strategy or judge may read"
                 yield written.refusal((*keys, "argv"), what, "it would not be blind")
+
+
+def _of_others(written: Written, keys: Keys, name: str, path: Path) -> Iterator[DeclarationError]:
+    """Yield a refusal where what is to be read lies in another home than the one in use, or holds one."""
+    for home in other_homes(path)[:1]:
+        if path.resolve().is_relative_to(home):
+            yield written.refusal(keys, f"{name!r} lies in {home}, another home of drysweep", "it would not be blind")
+        else:
+            yield written.refusal(keys, f"{home}, another home of drysweep, lies in {name!r}", _HELP)

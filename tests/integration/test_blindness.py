@@ -144,6 +144,30 @@ def test_no_child_reaches_the_home_or_changes_what_is_searched(place: Home, tmp_
         assert run.isolation == f"landlock {available()}"
 
 
+def test_no_child_reaches_what_was_found_under_another_home(place: Home, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    campaign = begin(declared(folder, probing(folder, place)), Home(tmp_path / "another"))
+    for run in wave(campaign, 1):
+        assert (run.status, [row["subject"] for row in rows(campaign, run)]) == ("ok", []), (run.strategy, run.reason)
+
+
+@pytest.mark.parametrize(
+    ("reads", "why"),
+    [
+        (".", r"/project/.drysweep, another home of drysweep, lies in '\.'"),
+        (".drysweep/sweeps", r"'.drysweep/sweeps' lies in .*/project/.drysweep, another home of drysweep"),
+    ],
+)
+def test_a_declaration_that_would_open_another_home_is_refused_with_its_line(
+    place: Home, tmp_path: Path, reads: str, why: str
+) -> None:
+    strategy = {"name": "peeks", "kind": "command", "argv": [sys.executable, "x.py"], "reads": [reads]}
+    declaration = read_declaration(declared(place.root.parent, [strategy]))
+    with pytest.raises(DeclarationError, match=why) as raised:
+        start(Home(tmp_path / "another"), declaration, as_of=AS_OF, driver="cli")
+    assert (raised.value.key, raised.value.line) == ("strategies[0].reads[0]", 1)
+
+
 def test_without_confinement_the_same_children_reach_all_of_it_and_the_report_says_none(
     place: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
