@@ -11,7 +11,15 @@ from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state,
 from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
-from drysweep_pipeline.reports.beside import behind, home_option, merging, refused, stand_of, sweep_argument
+from drysweep_pipeline.reports.beside import (
+    behind,
+    home_option,
+    looked_at_nothing,
+    merging,
+    refused,
+    stand_of,
+    sweep_argument,
+)
 from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import at_angle, safe_text
@@ -109,6 +117,8 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(f"findings are merged: {merged}")
     if let_down := refused(home, campaign.home.name, campaign.id, facts["rounds"]):
         put(f"may not have searched, being confined: {let_down}; `reads` declares what else it needs to read")
+    if noted := looked_at_nothing(home, campaign.home.name, campaign.id, facts["rounds"]):
+        put(f"looked at nothing, as allow_empty declares: {noted}")
     if facts["report"]:
         put(f"report: {facts['report']}")
     if facts["why"]:

@@ -41,6 +41,7 @@ class _Came:
     recall: Recall | None = None
     failure: FinderError | None = None
     complaint: str | None = None
+    note: str | None = None
 
 
 class Part:
@@ -85,10 +86,10 @@ class Part:
         """Make one attempt on what was set aside, and land what it found where it ran to its end."""
         began = time.monotonic()
         usage: Usage | None = None
-        taken, recall, complaint = None, None, None
+        taken, recall, complaint, note = None, None, None, None
         try:
             found, recall = self.watch.search(self.strategy, self.look, meter)
-            usage, complaint = found.usage, found.complaint
+            usage, complaint, note = found.usage, found.complaint, found.note
             failure = found.failure or (None if self._number >= MOST else missed(self.strategy, found, recall))
             if failure is None:
                 taken = self._land(found, self.partly)
@@ -100,7 +101,7 @@ class Part:
             failure = FinderError(repr(error))
         finally:
             counted = meter.settle(usage)
-        return _Came(time.monotonic() - began, counted, taken, recall, failure, complaint)
+        return _Came(time.monotonic() - began, counted, taken, recall, failure, complaint, note)
 
     def _may_help(self, failure: FinderError) -> bool:
         """Tell whether one more attempt may go better than those that were made."""
@@ -129,7 +130,7 @@ class Part:
         """Return the end of a strategy that ran to its end, though rows of it may be refused, or a canary missed."""
         taken, recall, path = came.taken, came.recall, self._path
         assert taken is not None, "what did not fail was landed"
-        status, reason = "ok", None
+        status, reason = "ok", came.note
         if taken.refused:
             status, reason = "refused", _refusal(taken)
         elif recall is not None and recall.missed:

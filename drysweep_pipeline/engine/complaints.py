@@ -1,4 +1,4 @@
-"""Who ended well and complained all the same that it was not let: what it could not read, it did not search.
+"""Who ended well and is to be looked at all the same: it was not let, and searched nothing of what it could not read.
 
 A program that asks for a file it may not read and goes on without it has kept its promises, and may have searched
 nothing. Whether that matters only its author can tell, so it is said where a person looks.
@@ -16,4 +16,15 @@ def let_down(campaign: Campaign, rounds: int) -> str | None:
         for run in manifest.runs if manifest else ():
             if run.complaint and confinement.was_refused(run.isolation, run.complaint):
                 said.setdefault(run.strategy, f"{run.strategy} said in round {round}: {run.complaint}")
+    return "; ".join(said.values()) or None
+
+
+def noted(campaign: Campaign, rounds: int) -> str | None:
+    """Return a sentence on what is to be known of strategies that ran to their end; None where there is nothing."""
+    said: dict[str, str] = {}
+    for round in range(1, rounds + 1):
+        manifest = landing.read_manifest(campaign.folder(round))
+        for run in manifest.runs if manifest else ():
+            if run.status == "ok" and run.reason:
+                said.setdefault(run.strategy, f"{run.strategy} in round {round}: {run.reason}")
     return "; ".join(said.values()) or None

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from drysweep_pipeline.declaration.model import HttpStrategy
+from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders.jsonl import Lines, truncated
 from drysweep_pipeline.finders.printed import taken, told
 from drysweep_pipeline.finders.request import Found, Request
 from drysweep_pipeline.finders.sent import as_json, sent
 from drysweep_pipeline.finders.whole import Whole
 from drysweep_pipeline.posting import JSON, Answer, Postbox
+from drysweep_pipeline.values import Usage
 
 ISOLATION = "remote"
 LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -25,20 +28,27 @@ def search(request: Request) -> Found:
     strategy = request.strategy
     assert isinstance(strategy, HttpStrategy)
     box = Postbox(strategy, request.base, strategy.timeout_s, MAX_BYTES, (JSON, *LINES))
-    answer = box.post(_question(request, strategy), request.meter.more, request.children)
+    try:
+        rows = _rows(request, strategy)
+    except FinderError as error:
+        # Nobody was asked, so that nothing was used.
+        return Found(usage=Usage(), failure=error)
+    question = as_json({**told(request), "rows": rows}).encode()
+    answer = box.post(question, request.meter.more, request.children)
     found = taken(_findings(answer, strategy.max_rows), request.fields)
+    if rows == [] and strategy.send is not None:
+        found = replace(found, note=f"{strategy.send.query.file} gives no rows: no row was sent")
     if found.usage is None:
         return found
     return replace(found, usage=found.usage + strategy.worst.times(answer.tries - 1))
 
 
-def _question(request: Request, strategy: HttpStrategy) -> bytes:
-    """Return what the service is told: its task, and the rows that are sent, null where none are declared."""
-    rows = None
-    if strategy.send is not None:
-        offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
-        rows = sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted).rows
-    return as_json({**told(request), "rows": rows}).encode()
+def _rows(request: Request, strategy: HttpStrategy) -> list[dict[str, Any]] | None:
+    """Return the rows that are sent; None where none are declared."""
+    if strategy.send is None:
+        return None
+    offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
+    return sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted).rows
 
 
 def _findings(answer: Answer, max_rows: int) -> Lines | Whole:

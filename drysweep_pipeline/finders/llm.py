@@ -23,7 +23,7 @@ from drysweep_pipeline.llm import conversation
 from drysweep_pipeline.llm.conversation import Answer, Question
 from drysweep_pipeline.llm.material import MARKED, marked
 from drysweep_pipeline.llm.shape import Shape, read, schema
-from drysweep_pipeline.values import ONE_CALL
+from drysweep_pipeline.values import Usage
 
 CITED = "cited_row"
 """Where a finding names the row that shows it."""
@@ -59,11 +59,11 @@ def search(request: Request) -> Found:
     try:
         rows = sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted)
     except FinderError as error:
-        # Nobody was asked, so that nothing was used but the call itself.
-        return Found(usage=ONE_CALL, failure=error)
+        # Nobody was asked, so that nothing was used.
+        return Found(usage=Usage(), failure=error)
     if not rows.rows:
         # There is nothing to look at, and a model would be paid for saying so.
-        return Found(rows=(), usage=ONE_CALL)
+        return Found(rows=(), usage=Usage(), note=f"{strategy.send.query.file} gives no rows: nobody was asked")
     left = max(0.0, strategy.timeout_s - (time.monotonic() - began))
     question = _question(request, strategy, rows)
     answer = conversation.ask(strategy, strategy, question, strategy.worst, request.meter, request.children, left)

@@ -46,7 +46,7 @@ class Found:
 
     ``usage`` is what all its calls used, None where nobody knows: then it counts as what was set aside. ``failure``
     says why that is not all, where it is not: what was validly reported is kept all the same. ``complaint`` is
-    what a child that ended well wrote on stderr.
+    what a child that ended well wrote on stderr, ``note`` what else is to be known of a look that ran to its end.
     """
 
     rows: Sequence[Mapping[str, Any]] | None = None
@@ -55,6 +55,7 @@ class Found:
     usage: Usage | None = None
     failure: FinderError | None = None
     complaint: str | None = None
+    note: str | None = None
 
 
 Finder: TypeAlias = Callable[[Request], Found]

@@ -24,6 +24,7 @@ _PAGING = "send less: name fewer columns, or let an angle page through the rows"
 # How many rows may come of what is planted, on top of those that may be sent.
 _PLANTED = 1000
 _ROWS_AT_ONCE = 100
+_EMPTY = "mend it, or declare allow_empty: true where there may be none and that means nothing to find"
 # Nothing that a reader cannot see: format and control characters, private ones, and those that tags are made of.
 _INVISIBLE = re.compile(
     "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -50,8 +51,8 @@ def sent(
     """Return the rows of the declared SELECT, run on a locked connection with what it names of ``offered`` bound.
 
     With ``planted``, the rows that its copy gives and that mention something planted are among them. Raises
-    ``RowsRefused`` where it is no SELECT or gives more than the caps allow, ``FinderError`` where it fails or takes
-    longer than ``seconds``.
+    ``RowsRefused`` where it is no SELECT, gives more than the caps allow, or no rows though that is not declared;
+    ``FinderError`` where it fails or takes longer than ``seconds``.
     """
     if database is None:
         raise FinderError("the material has no tables to send rows of")
@@ -61,7 +62,11 @@ def sent(
         raise RowsRefused(f"{send.query.file}: {error.what}", help=error.help) from None
     bound = {name: value for name, value in offered.items() if name in wanted}
     until = _Deadline(seconds)
-    rows: Iterable[dict[str, Any]] = until.rows(_selected(send, database, bound, until.left, send.max_rows_sent))
+    selected = _selected(send, database, bound, until.left, send.max_rows_sent)
+    if not selected.num_rows and not send.allow_empty:
+        # As a query does whose key or table has another name by now: what it is for is still there, and unseen.
+        raise RowsRefused(f"{send.query.file} gives no rows to send: nobody was asked", help=_EMPTY)
+    rows: Iterable[dict[str, Any]] = until.rows(selected)
     if planted is not None:
         most = send.max_rows_sent + _PLANTED
         copied = until.rows(_selected(send, planted.snapshot.database, bound, until.left, most))

@@ -73,7 +73,8 @@ def _asked(judge: LlmJudge, question: Question, call: Call, children: Children) 
     try:
         lines = _shown(judge, question, call)
     except FinderError as error:
-        return no_answer(call, str(error), Usage(calls=1))
+        # The model was not asked, so that nothing was used.
+        return no_answer(call, str(error), Usage())
     left = max(0.0, judge.timeout_s - (time.monotonic() - began))
     said = conversation.ask(
         judge.asked(call.member), judge, _asking(judge, lines), judge.worst, question.meter, children, left

@@ -10,7 +10,7 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
-from drysweep_pipeline.engine.complaints import let_down
+from drysweep_pipeline.engine.complaints import let_down, noted
 from drysweep_pipeline.engine.quality import merged_by
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import turns_left
@@ -53,6 +53,12 @@ def refused(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
     """Return a sentence on strategies that were let down by their confinement, as far as manifests can still tell."""
     recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
     return let_down(load(home, sweep, campaign), rounds) if recorded else None
+
+
+def looked_at_nothing(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
+    """Return a sentence on looks at nothing that were declared to be looks, as far as manifests can still tell."""
+    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
+    return noted(load(home, sweep, campaign), rounds) if recorded else None
 
 
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:

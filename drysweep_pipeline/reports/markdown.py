@@ -7,7 +7,16 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import home_option, merging, redaction, refused, stand, sweep_argument, unread
+from drysweep_pipeline.reports.beside import (
+    home_option,
+    looked_at_nothing,
+    merging,
+    redaction,
+    refused,
+    stand,
+    sweep_argument,
+    unread,
+)
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
@@ -50,6 +59,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         _top(told, resume_command(standing, option), redaction(home, sweep, campaign)),
         _warned(merging(home, sweep, campaign, told["rounds"])),
         _let_down(refused(home, sweep, campaign, told["rounds"])),
+        _of_nothing(looked_at_nothing(home, sweep, campaign, told["rounds"])),
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
         _strategies(strategies),
@@ -87,6 +97,11 @@ def _let_down(refused: str | None) -> Iterator[str]:
             f"**May not have searched:** {cell(refused, limit=2000)}. Being confined may be why, and what was not read "
             "was not searched: `reads` declares what else a strategy needs.",
         )
+
+
+def _of_nothing(noted: str | None) -> Iterator[str]:
+    if noted:
+        yield from ("", f"**Looked at nothing,** as `allow_empty` declares: {cell(noted, limit=2000)}.")
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

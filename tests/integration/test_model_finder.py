@@ -25,10 +25,11 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.llm import client, prices
 from drysweep_pipeline.material.snapshot import DATABASE
+from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look
-from tests.finders import rows, waved
+from tests.finders import declared, rows, waved
 from tests.model_server import Answer, Asked, ModelServer, Script, found
 from tests.models import cites, honest, model, used, verdict
 from tests.sweeps import begin, registry, run_to_its_end
@@ -266,9 +267,29 @@ def test_an_empty_list_that_the_model_calls_complete_is_a_result(tmp_path: Path,
     assert (run.status, run.reason, rows(campaign, run)) == ("ok", None, [])
 
 
-def test_without_a_row_to_look_at_nobody_is_asked(tmp_path: Path, server: ModelServer) -> None:
-    _, run = looked(tmp_path, server, found(), rows="select service from services where false")
-    assert (run.status, server.asked, run.attempts[0].usage) == ("ok", [], Usage(1))
+NO_ROWS = "select service from services where service = 'renamed'"
+
+
+def test_a_query_that_gives_no_rows_to_send_is_no_look_and_no_call(tmp_path: Path, server: ModelServer) -> None:
+    _, run = looked(tmp_path, server, found(), rows=NO_ROWS)
+    assert (run.status, server.asked, [each.usage for each in run.attempts]) == ("not_run", [], [Usage()])
+    assert "asks.rows.sql gives no rows to send: nobody was asked" in (run.reason or "")
+    assert "allow_empty: true" in (run.reason or "")
+
+
+def test_that_nobody_was_asked_because_there_was_nothing_to_send_is_a_look_where_declared_and_is_said(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    registry(tmp_path / "registry", SERVICES)
+    server.answering(found())
+    none = model(tmp_path, server, rows=NO_ROWS)
+    none["send"]["allow_empty"] = True
+    campaign = run_to_its_end(begin(declared(tmp_path, [none]), Home(tmp_path / "home")))
+    told = summary(campaign.home.home, campaign.home.name, campaign.id)
+    assert (told["outcome"], told["calls"], server.asked) == ("converged", 0, [])
+    said = "asks in round 1: asks.rows.sql gives no rows: nobody was asked"
+    for format in ("md", "json"):
+        assert said in FORMATS[format](campaign.home.home, campaign.home.name, campaign.id), format
 
 
 def test_an_answer_of_the_wrong_shape_is_asked_for_again_without_a_word_of_it(
@@ -402,7 +423,7 @@ def test_more_than_may_be_sent_is_not_cut_and_nobody_is_asked(tmp_path: Path, se
     assert server.asked == []
     for name, why in (("rows", "more than 2 rows"), ("chars", "more than 50 characters")):
         assert re.search(f"{why}, which is all that may be sent .*page", runs[name].reason or "")
-        assert [each.usage for each in runs[name].attempts] == [Usage(1)]
+        assert [each.usage for each in runs[name].attempts] == [Usage()]
 
 
 def test_ten_thousand_findings_are_no_flood(tmp_path: Path, server: ModelServer) -> None:

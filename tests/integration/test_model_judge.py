@@ -117,6 +117,17 @@ def test_what_is_quoted_may_be_declared(tmp_path: Path, server: ModelServer) -> 
     assert asked.system.endswith("What counts as a problem here:\n\nA service needs an owner.")
 
 
+def test_a_finding_that_nothing_is_quoted_of_is_undecided_and_no_model_is_asked(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    (tmp_path / "quote.sql").write_text("select value from settings where file = 'renamed/' || $path")
+    _, rulings = judged(tmp_path, server, verdict("rejected"), judge={"send": {"query": {"file": "quote.sql"}}})
+    assert server.asked == []
+    for said in rulings.values():
+        assert (said["verdict"], said["calls"]) == ("undecided", 0)
+        assert "quote.sql gives no rows to send: nobody was asked" in said["reason"]
+
+
 # What the model does instead of ruling, and what the reason of the undecided finding says.
 NO_VERDICT: dict[str, tuple[Answer, str]] = {
     "refuses": (Answer(refusal="no"), "refusal: "),

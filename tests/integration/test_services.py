@@ -154,6 +154,22 @@ def test_rows_that_are_too_many_to_send_ask_nobody(tmp_path: Path, httpserver: H
     assert httpserver.log == []
 
 
+def test_a_service_is_sent_a_list_of_nothing_only_where_that_is_declared_and_then_it_is_said(
+    tmp_path: Path, httpserver: HTTPServer
+) -> None:
+    (tmp_path / "rows.sql").write_text("select * from services where service = 'renamed'")
+    send = {"query": {"file": "rows.sql"}}
+    strategies = [
+        service(httpserver, "sends", said(), send=send),
+        service(httpserver, "may", said(), send={**send, "allow_empty": True}),
+    ]
+    _, runs = waved(tmp_path, strategies)
+    assert (runs["sends"].status, [each.usage for each in runs["sends"].attempts]) == ("not_run", [Usage()])
+    assert "rows.sql gives no rows to send: nobody was asked" in (runs["sends"].reason or "")
+    assert (runs["may"].status, runs["may"].reason) == ("ok", "rows.sql gives no rows: no row was sent")
+    assert [request.get_json()["rows"] for request, _ in httpserver.log] == [[]]
+
+
 def no_owner(asked: Asked) -> Response:
     """Find, in the rows that are sent, the services that nobody owns."""
     found = [{"service": row["service"], "failure_mode": "no_owner"} for row in asked.get_json()["rows"]]

@@ -19,8 +19,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def asked(database: Path | None, sql: str, seconds: float = 10, **caps: int) -> Sent:
-    send = Send(query=Query(file="rows.sql", text=sql), **caps)
+def asked(database: Path | None, sql: str, seconds: float = 10, **declared: int) -> Sent:
+    send = Send(query=Query(file="rows.sql", text=sql), **declared)
     return sent(send, database, {"page": 1, "seed": 7}, seconds)
 
 
@@ -46,6 +46,12 @@ def test_what_cannot_be_sent_whole_is_refused_and_asking_again_would_not_help(
 ) -> None:
     with pytest.raises(RowsRefused, match=says):
         asked(database, sql, **caps)
+
+
+def test_no_rows_are_sent_only_where_there_may_be_none(database: Path) -> None:
+    with pytest.raises(RowsRefused, match=r"rows\.sql gives no rows to send: nobody was asked"):
+        asked(database, "select path from files where path = 'renamed'")
+    assert asked(database, "select path from files where path = 'renamed'", allow_empty=True).rows == []
 
 
 def test_a_query_that_fails_or_hangs_or_has_nothing_to_read_is_a_failure(database: Path) -> None:

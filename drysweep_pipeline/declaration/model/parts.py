@@ -94,11 +94,15 @@ class Query(Part):
 
 
 class Send(Part):
-    """Rows of a SELECT over the snapshot, sent to who cannot read it; what is over a cap is refused, never cut."""
+    """Rows of a SELECT over the snapshot, sent to who cannot read it; what is over a cap is refused, never cut.
+
+    ``allow_empty``: that there are none is a look at nothing, and not a query that no longer fits the material.
+    """
 
     query: Query
     max_rows_sent: StrictInt = Field(default=1_000, ge=1, le=MOST_SENT)
     max_chars: StrictInt = Field(default=100_000, ge=1, le=MOST_SENT)
+    allow_empty: StrictBool = False
 
 
 class AtMost(Part):
