@@ -159,7 +159,7 @@ def test_registries_and_tables_are_dated_too(tmp_path: Path, repo: dict[int, str
         source = {} if name is None else {"file": name}
         tables = TablesMaterial.model_validate({"kind": "tables", "path": path, "tables": {"t": source}})
         snapshot = frozen(tmp_path, on(3), tables)
-        assert (snapshot.revision, asked(snapshot, "from t")) == (repo[2], [(1,)])
+        assert (snapshot.revision, asked(snapshot, "from t")) == (repo[2], [("1",)])
 
 
 def test_links_submodules_and_strange_names_are_listed_and_ignored_ones_are_not(
