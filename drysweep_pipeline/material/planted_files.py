@@ -1,7 +1,7 @@
 """Planting files: those of a folder of canaries, as the rows that a snapshot of them among the material would have.
 
-A planted file has a time of one of the material's files, and its revision. Where both have a file that tells of many
-services, it becomes one.
+A planted file has a time like those of the material's files, and its revision. Where both have a file that tells of
+many services, it becomes one.
 """
 
 from dataclasses import replace
@@ -18,6 +18,7 @@ from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material.listing import Listing, list_files
 from drysweep_pipeline.material.merging import merged
 from drysweep_pipeline.material.paths import AS_OF, Location
+from drysweep_pipeline.material.planted_times import times_like
 from drysweep_pipeline.material.registry import KEYED_TABLES, Registry, modified_times
 from drysweep_pipeline.material.schema import TABLES
 from drysweep_pipeline.material.snapshot import Snapshot
@@ -66,7 +67,7 @@ class Files:
     def _listing(self) -> Listing:
         """Return the files to plant, with times and a revision as those of the material have."""
         listing = list_files(self.folder, self.material.ignore)
-        times = {**_borrowed_times(listing, self.original), **self._declared_times(listing)}
+        times = {**_times_like_theirs(listing, self.original), **self._declared_times(listing)}
         dated = listing.dated(times)
         revision = self.original.revision
         return replace(dated, files=tuple(replace(file, revision=revision) for file in dated.files))
@@ -152,10 +153,10 @@ def _file_of_times(sweep: Sweep) -> str | None:
     return None if file is None or AS_OF in file or ".." in file.split("/") else file
 
 
-def _borrowed_times(listing: Listing, original: Snapshot) -> dict[str, datetime]:
-    """Return for each file the time of one of the material's, always the same one for the same content."""
-    times = sorted(row["modified_at"] for row in rows_of(original.folder, "files", "modified_at") if row["modified_at"])
-    return {file.path: times[int((file.sha256 or "0")[:8], 16) % len(times)] for file in listing.files if times}
+def _times_like_theirs(listing: Listing, original: Snapshot) -> dict[str, datetime]:
+    """Return for each file a time such as the material's files have, always the same one for the same content."""
+    times = [row["modified_at"] for row in rows_of(original.folder, "files", "modified_at") if row["modified_at"]]
+    return times_like(times, {file.path: file.sha256 for file in listing.files if file.sha256})
 
 
 def _files(folder: Path, paths: list[str]) -> dict[str, dict[str, Any]]:

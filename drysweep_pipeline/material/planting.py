@@ -1,4 +1,4 @@
-"""Planting canaries: a copy of a snapshot that holds known problems as well, told apart from the rest by nothing.
+"""Planting canaries: a copy of a snapshot that holds known problems as well, among the rest and like it.
 
 The snapshot stays as it is. The copy is a snapshot of its own form, so that whoever searches the one can search the
 other. What is planted must clash with nothing and be mentioned nowhere in the material: only then can what stems from
@@ -32,7 +32,7 @@ from drysweep_pipeline.material.tables import Written
 from drysweep_pipeline.mentions import folded, sql_folded
 from drysweep_pipeline.scratch import scratch
 
-FORMAT = "planted2"
+FORMAT = "planted3"
 # Which column the rows of a table are in the order of; a registry's other tables tell of services.
 _ORDER = {"files": "path", "settings": "file", "unreadable": "file", "services": "path"}
 _BY_FILE = ("files", "settings")
