@@ -180,7 +180,7 @@ def _check_values(row: Mapping[str, Any], fields: tuple[str, ...]) -> None:
             )
     line = row.get("line")
     if line is not None and (isinstance(line, bool) or not isinstance(line, int) or line not in _LINE_NUMBERS):
-        raise RowsRefused(f"bad_line: {hidden(repr(line)):.60}", help="a whole number is expected")
+        raise RowsRefused(f"bad_line: {hidden(repr(line), 60)}", help="a whole number is expected")
 
 
 def _check_names(names: Iterable[Any], fields: tuple[str, ...]) -> None:

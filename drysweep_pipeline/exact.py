@@ -22,6 +22,21 @@ class TooDeep(ValueError):
         super().__init__(f"a value of more than {MAX_DEPTH} levels")
 
 
+class NotExact(ValueError):
+    """Something in JSON is not taken: a value, whole, and what is said of it.
+
+    It is shown short, and sent on in parts by who does not know what in it is secret.
+    """
+
+    def __init__(self, before: str, value: str, after: str) -> None:
+        self.parts = (before, value, after)
+        super().__init__(*self.parts)
+
+    def __str__(self) -> str:
+        before, value, after = self.parts
+        return before + _short(value) + after
+
+
 def value(text: str) -> Any:
     """Return a JSON value. Raises ``ValueError`` where it is not exactly one, ``TooDeep`` where it is too deep."""
     try:
@@ -38,12 +53,21 @@ def value(text: str) -> Any:
     return said
 
 
+def written(said: Any) -> str:
+    """Return what was said, whole."""
+    return json.dumps(said, default=str)
+
+
 def shown(said: Any) -> str:
     """Return what was said, short."""
+    return _short(written(said))
+
+
+def _short(text: str) -> str:
     # Here, so that who only reads does without it; and before it is cut, since half a secret is not known for one.
     from drysweep_pipeline.redaction import hidden
 
-    text = hidden(json.dumps(said, default=str))
+    text = hidden(text)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -52,7 +76,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {shown(twice)} is there twice")
+        raise NotExact("the key ", written(twice), " is there twice")
     return found
 
 
@@ -64,9 +88,9 @@ def number(text: str) -> float:
     """Return the number that a text is one way of writing. Raises ``ValueError`` where it had to be rounded for it."""
     said = float(text)
     if not math.isfinite(said):
-        raise ValueError(f"{text:.40} is larger than a number can be")
+        raise NotExact("", text, " is larger than a number can be")
     if not (len(text) <= _SAFE_CHARACTERS and abs(said) > _SMALL) and not _is_written(text, said):
-        raise ValueError(f"{text:.40} says more than a number can hold, and is text if anything")
+        raise NotExact("", text, " says more than a number can hold, and is text if anything")
     return said
 
 

@@ -35,8 +35,8 @@ _SAME_AGAIN = (307, 308)
 _ELSEWHERE = (301, 302, 303)
 # What says that another moment may be a better one.
 _LATER = (429, 502, 503, 504)
-# Of an answer that is none. More is looked at than shown, so that a secret that begins in it is known as one.
-_SHOWN, _LOOKED_AT = 200, 4096
+# Of an answer that is none. Much more is looked at than shown: a secret is known when all of it is there.
+_SHOWN, _LOOKED_AT = 200, 1 << 17
 _SHOWN_SECONDS = 2.0
 _JITTER_SECONDS = 0.25
 # Bytes that are no UTF-8 are for who reads the answer to refuse.

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import IO, Any
 
 PATH = Path(__file__)
-_REASON_CHARACTERS = 2000
+# So that two of them fit into a line, however they are escaped. Nothing is made shorter than that here: whoever reads
+# it knows what is secret, and would not know half of it.
+_SENT_CHARACTERS = 150_000
 _FLUSHED_ONE_BY_ONE = 1000
 _FLUSHED_TOGETHER = 100
 
@@ -124,8 +126,9 @@ def main() -> None:
         function = _function(begin["call"])
         wanted = _wanted(function)
     except BaseException as error:
-        failed = _failed(f"{begin['call']} cannot be called: {_told(error)}")
-        _put(answers, failed if begin["does"] == "search" else {"cannot": _told(error)})
+        before, value, after = _told(error)
+        failed = _failed([f"{begin['call']} cannot be called: {before}", value, after])
+        _put(answers, failed if begin["does"] == "search" else {"cannot": [before, value, after]})
         return
     material = Material(begin["database"])
     if begin["does"] == "search":
@@ -153,8 +156,16 @@ def _search(answers: IO[str], begin: Mapping[str, Any], find: Callable[..., Any]
     out.end({"drysweep": "end", "count": out.count})
 
 
-def _failed(why: str) -> dict[str, Any]:
+def _failed(why: list[str]) -> dict[str, Any]:
     return {"drysweep": "failed", "reason": why}
+
+
+class _Unlike(TypeError):
+    """A value is not what it has to be; it is told in parts, because who shows it makes it shorter."""
+
+    def __init__(self, before: str, value: Any, after: str) -> None:
+        self.parts = [before, repr(value)[:_SENT_CHARACTERS], after]
+        super().__init__("".join(self.parts))
 
 
 class _Findings:
@@ -188,7 +199,7 @@ class _Findings:
 
 def _items(found: Any) -> Iterable[Any]:
     if found is None or isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
-        raise TypeError(f"returned {found!r:.100}; a function that searches returns an iterable of dictionaries")
+        raise _Unlike("returned ", found, "; a function that searches returns an iterable of dictionaries")
     return found
 
 
@@ -196,16 +207,17 @@ def _row(item: Any, number: int) -> str:
     """Return a finding as a line; where it cannot be written as one, a line that says so."""
     try:
         if not isinstance(item, Mapping):
-            raise TypeError(f"{item!r:.100} is no dictionary")
+            raise _Unlike("", item, " is no dictionary")
         row = dict(item)
         other = [key for key in row if not isinstance(key, str)]
         if other:
-            raise TypeError(f"the key {other[0]!r:.100} is no text")
+            raise _Unlike("the key ", other[0], " is no text")
         if "drysweep" in row:
             raise TypeError("the key 'drysweep' is not accepted from a finder")
         return json.dumps(row, allow_nan=False, default=_plain)
     except Exception as error:
-        return json.dumps({"drysweep": "refused", "reason": f"finding {number}: {error}"[:_REASON_CHARACTERS]})
+        before, value, after = error.parts if isinstance(error, _Unlike) else (str(error)[:_SENT_CHARACTERS], "", "")
+        return json.dumps({"drysweep": "refused", "reason": [f"finding {number}: {before}", value, after]})
 
 
 def _plain(value: Any) -> Any:
@@ -304,20 +316,23 @@ def _answered(said: Any) -> dict[str, Any]:
     elif isinstance(said, tuple | list) and len(said) == 2:
         said, reason = said
     if said is not None and not isinstance(said, str):
-        raise TypeError(f"returned {said!r:.100}; a verdict is confirmed, rejected or undecided")
-    told = None if reason is None else str(reason)[:_REASON_CHARACTERS]
+        raise _Unlike("returned ", said, "; a verdict is confirmed, rejected or undecided")
+    told = None if reason is None else str(reason)[:_SENT_CHARACTERS]
     return {"verdict": None if said is None else str(said), "reason": told, **named}
 
 
-def _told(error: BaseException) -> str:
-    """Return an exception in a line, with the last place of it that is not ours."""
+def _told(error: BaseException) -> list[str]:
+    """Return an exception in three parts, with a value in the middle, and the last place of it that is not ours."""
+    if isinstance(error, _Unlike):
+        before, value, after = error.parts
+        return [f"TypeError: {before}", value, after]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119
     try:
         what = f"{type(error).__name__}: {error}"
     except Exception:  # its text is as broken as it is
         what = type(error).__name__
-    return what[:_REASON_CHARACTERS] + place
+    return [what[:_SENT_CHARACTERS], "", place]
 
 
 def _put(answers: IO[str], answer: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.redaction import hidden
 
 MAX_BYTES = 1024 * 1024
 MAX_NODES = 100_000
@@ -291,7 +292,7 @@ class _Builder:
         try:
             return self.reader.constructor.construct_object(node)
         except (ValueError, KeyError, OverflowError) as error:
-            what = f"{node.value[:40]!r} cannot be read: {error}"
+            what = f"{hidden(node.value, 40)!r} cannot be read: {error}"
             raise self._refused(node, keys, what, "as text it stands in quotes") from None
 
     def _twice(self, first: Node, second: Node, keys: Keys) -> DeclarationError:

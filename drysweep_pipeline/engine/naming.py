@@ -12,6 +12,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.reading import rows
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger, lives
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.scratch import scratch
 from drysweep_pipeline.values import Severity
 
@@ -110,7 +111,7 @@ def meant(home: Home, name: str, sweep: str | None = None) -> Meant:
 
 def short(name: str) -> str:
     """Return a name as a refusal shows it, which may be anything of any length."""
-    return name if len(name) <= _COMPARED else name[:_COMPARED] + "…"
+    return name if len(name) <= _COMPARED else hidden(name, _COMPARED) + "…"
 
 
 def _beginning(wanted: str) -> str | None:

@@ -21,5 +21,5 @@ def check_texts(act: str, texts: Mapping[str, str | None]) -> None:
         if len(text) > LONGEST:
             raise Refused(f"{act}: {name} is longer than {LONGEST} characters", key=f"{act}.{name}")
         if not (_LINES if name == "reason" else _LINE).fullmatch(text):
-            what = f"{act}: {name} holds a character that is no text: {hidden(text)[:60]!r}"
+            what = f"{act}: {name} holds a character that is no text: {hidden(text, 60)!r}"
             raise Refused(what, key=f"{act}.{name}")

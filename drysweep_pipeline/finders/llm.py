@@ -23,6 +23,7 @@ from drysweep_pipeline.llm import conversation
 from drysweep_pipeline.llm.conversation import Answer, Question
 from drysweep_pipeline.llm.material import MARKED, marked
 from drysweep_pipeline.llm.shape import Shape, read, schema
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.values import Usage
 
 CITED = "cited_row"
@@ -39,6 +40,7 @@ Each line of the data is a number, a tab, and one row as a JSON object. Report e
 the row that shows it as cited_row. Where a field of your answer is also a field of that row, give the row's own value.
 Report nothing that no row shows. Set complete to true only when you have looked at every row and reported every problem
 that you saw; otherwise set it to false. When there is no problem, report an empty list of findings."""
+_SHOWN = 80
 # What may be taken from the cited row where a finding leaves it out.
 _FROM_ROW = ("path", "line", "owner", "scope", "subject")
 _OF_FILES = """
@@ -147,7 +149,7 @@ class _Evidence:
         for name, value in kept.items():
             if name in row and name not in ("severity", "title", "evidence"):
                 if not _same(row[name], value):
-                    return Unfit(f"unsupported: row {number} has the {name} {row[name]!r:.60}, not {value!r:.60}")
+                    return Unfit(f"unsupported: row {number} has the {name} {_shown(row[name])}, not {_shown(value)}")
                 # The row's own value, so that a model's spelling of it makes no other finding.
                 kept[name] = row[name]
         return {**{name: row[name] for name in _FROM_ROW if row.get(name) is not None}, **kept}
@@ -156,11 +158,11 @@ class _Evidence:
         """Return a finding whose file and line are there."""
         path, line = finding.get("path"), finding.get("line")
         if path is not None and path not in files:
-            return Unfit(f"unsupported: there is no file {path!r:.80} in the snapshot")
+            return Unfit(f"unsupported: there is no file {_shown(path)} in the snapshot")
         if line is not None and path is not None:
             most = files[path]
             if not isinstance(line, int) or line < 1 or (most is not None and line > most):
-                return Unfit(f"unsupported: {path!r:.80} has {most} lines, and it cites line {line!r:.20}")
+                return Unfit(f"unsupported: {_shown(path)} has {most} lines, and it cites line {_shown(line)}")
         return finding
 
     def _files(self, paths: set[Any]) -> dict[str, int | None]:
@@ -171,6 +173,10 @@ class _Evidence:
         with sandbox.locked(self._database) as connection:
             table = sandbox.run(connection, _OF_FILES, wanted, seconds=self._seconds, max_rows=len(paths))
         return {row["path"]: row["lines"] for row in table.to_pylist()}
+
+
+def _shown(value: Any) -> str:
+    return hidden(repr(value), _SHOWN)
 
 
 def _same(held: Any, given: Any) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from drysweep_pipeline.candidates import Unfit
 from drysweep_pipeline.child import Program, environment, lines, scratch_folder
+from drysweep_pipeline.complaints import told
 from drysweep_pipeline.confinement import Confinement, hint
 from drysweep_pipeline.declaration.model import PythonStrategy
 from drysweep_pipeline.errors import FinderError
@@ -82,7 +83,7 @@ class _Marks:
 
     def read(self, said: Mapping[str, Any]) -> End | Unfit:
         """Return the mark of the end, or that a finding was none. Raises ``FinderError`` where the function failed."""
-        mark, reason = said[jsonl.MARK], str(said.get("reason"))
+        mark, reason = said[jsonl.MARK], told(said.get("reason"))
         if mark == "refused":
             return Unfit(reason)
         if mark == "failed":

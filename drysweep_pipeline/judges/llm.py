@@ -25,6 +25,7 @@ from drysweep_pipeline.llm import conversation
 from drysweep_pipeline.llm.conversation import Question as Asking
 from drysweep_pipeline.llm.material import MARKED, marked
 from drysweep_pipeline.llm.shape import Shape, read, schema
+from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.values import Usage
 
 PARALLEL = 8
@@ -139,4 +140,6 @@ def _nearest(lines: Mapping[int, str], line: int, characters: int) -> list[int]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LINE_CHARACTERS else f"{text[:_LINE_CHARACTERS]} [{len(text)} characters in all]"
+    return (
+        text if len(text) <= _LINE_CHARACTERS else f"{hidden(text, _LINE_CHARACTERS)} [{len(text)} characters in all]"
+    )

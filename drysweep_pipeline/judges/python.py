@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.child import Children, Program, environment, scratch_folder
+from drysweep_pipeline.complaints import told
 from drysweep_pipeline.confinement import Confinement, hint
 from drysweep_pipeline.declaration.model import PythonJudge
 from drysweep_pipeline.errors import FinderError
@@ -155,12 +156,13 @@ class _Worker:
             {"does": "judge", "call": judge.call, "path": search_path(self._question.base), "database": database}
         )
         if "cannot" in said:
-            raise FinderError(f"{judge.call} cannot be called: {said['cannot']}", help=hint(said["cannot"]))
+            why = told(said["cannot"])
+            raise FinderError(f"{judge.call} cannot be called: {why}", help=hint(why))
 
-    def _said(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _said(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Tell the child something and return its answer. Raises ``FinderError`` where none comes in time."""
         deadline = time.monotonic() + self._allowed
-        self._child.send(json.dumps(told).encode() + b"\n")
+        self._child.send(json.dumps(asked).encode() + b"\n")
         line = self._child.line(deadline, self._allowed)
         if line is None:
             self._child.finish(deadline, self._allowed)
@@ -174,7 +176,8 @@ class _Worker:
         return said
 
 
-def _failed(why: str) -> str:
+def _failed(said: Any) -> str:
+    why = told(said)
     helps = hint(why)
     return f"{why} ({helps})" if helps else why
 

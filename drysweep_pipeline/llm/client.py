@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import httpx2
 
+from drysweep_pipeline.redaction import hidden
+
 MOST_BYTES = 16 << 20
 
 
@@ -26,7 +28,7 @@ def limited(heard: Heard) -> httpx2.AsyncClient:
     async def limit(response: httpx2.Response) -> None:
         packed = response.headers.get("Content-Encoding", "identity")
         if packed.lower() not in ("", "identity"):
-            raise TooLarge(f"the answer is packed as {packed!r:.30}, which was not asked for")
+            raise TooLarge(f"the answer is packed as {hidden(repr(packed), 30)}, which was not asked for")
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
         heard.status, heard.body = response.status_code, bytearray()

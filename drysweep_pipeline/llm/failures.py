@@ -8,6 +8,7 @@ from typing import Any
 from drysweep_pipeline.declaration.model import Model
 from drysweep_pipeline.errors import FinderError, Refused, RowsRefused
 from drysweep_pipeline.llm.client import TooLarge
+from drysweep_pipeline.redaction import hidden
 
 _SHOWN = 300
 
@@ -39,16 +40,16 @@ def failure_of(error: Exception, declared: Model, key: str | None) -> FinderErro
     """Return an error of pydantic-ai as that of a finder; no key is in its text."""
     if isinstance(error, Refused):
         return final(error.what, help=error.help)
-    found = error if isinstance(error, FinderError) else _known(error, declared)
+    found = error if isinstance(error, FinderError) else _known(error, declared, key)
     found.what = _without(found.what, key)
     found.args = (found.what,)
     return found
 
 
-def _known(error: Exception, declared: Model) -> FinderError:
+def _known(error: Exception, declared: Model, key: str | None) -> FinderError:
     from pydantic_ai import exceptions as of
 
-    said, name = _said(error), declared.model
+    said, name = _said(error, key), declared.model
     if (large := _too_large(error)) is not None:
         return final(f"truncated: {large}", "truncated")
     if isinstance(error, of.ModelAuthenticationError):
@@ -67,7 +68,7 @@ def _known(error: Exception, declared: Model) -> FinderError:
     if isinstance(error, of.ModelRateLimitError):
         return FinderError(f"rate_limited: {said}")
     if isinstance(error, of.ModelConnectionError):
-        return FinderError(f"unreachable: {name}: {_cause(error)}")
+        return FinderError(f"unreachable: {name}: {_cause(error, key)}")
     if isinstance(error, of.ModelUnavailableError | of.ModelServerError):
         return FinderError(f"unavailable: {said}")
     if isinstance(error, of.UserError):
@@ -75,20 +76,20 @@ def _known(error: Exception, declared: Model) -> FinderError:
     return FinderError(f"garbled: {name} gave what is no answer: {said}")
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception, key: str | None) -> str:
     """Return what a provider said, short."""
     body: Any = getattr(error, "body", None)
     status = getattr(error, "status_code", None)
     message = body.get("message") if isinstance(body, dict) else None
     told = message if isinstance(message, str) and message else str(error)
-    return _short(f"status {status}: {told}" if status is not None and told is message else told)
+    return _short(f"status {status}: {told}" if status is not None and told is message else told, key)
 
 
-def _cause(error: BaseException) -> str:
+def _cause(error: BaseException, key: str | None) -> str:
     """Return what broke a connection, as deep as it is told."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
-    return _short(str(error) or type(error).__name__)
+    return _short(str(error) or type(error).__name__, key)
 
 
 def _too_large(error: BaseException | None) -> TooLarge | None:
@@ -97,8 +98,9 @@ def _too_large(error: BaseException | None) -> TooLarge | None:
     return error
 
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
+def _short(text: str, key: str | None) -> str:
+    # Before it is cut, since half a key is not known for one.
+    text = " ".join(hidden(_without(text, key)).split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline import exact
+from drysweep_pipeline import complaints, exact
 from drysweep_pipeline.child import Child, Program, environment, lines, scratch_folder
 from drysweep_pipeline.confinement import Confinement
 from drysweep_pipeline.declaration.model import TablesMaterial, TableSource
@@ -235,7 +235,7 @@ def read_files(
     if not answers or answers[-1] != {"drysweep": "end", "count": len(tasks)}:
         raise MaterialError("the tables were not read to their end", key="material.tables")
     rows = {said["table"]: int(said["rows"]) for said in answers[:-1] if "rows" in said}
-    return rows, {said["table"]: str(said["unread"]) for said in answers[:-1] if "unread" in said}
+    return rows, {said["table"]: complaints.told(said["unread"]) for said in answers[:-1] if "unread" in said}
 
 
 def _reader(scratch: Path, out: Path) -> Program:

@@ -25,13 +25,16 @@ def remember(name: object, redactor: Redactor) -> None:
             del _KNOWN[next(iter(_KNOWN))]
 
 
-def hidden(text: str) -> str:
-    """Return a text without what anybody in this process knows to be a secret."""
+def hidden(text: str, most: int | None = None) -> str:
+    """Return a text without what anybody in this process knows to be a secret, and then no longer than ``most``.
+
+    In this order, because half a secret is not known for one.
+    """
     with _LOCK:
         latest = list(reversed(_KNOWN.values()))
     for redactor in latest:
         text = redactor.text(text)
-    return _PATTERNS.text(text)
+    return _PATTERNS.text(text)[:most]
 
 
 def hidden_data(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """The child: reads a task from stdin, writes each table as Parquet, and says on stdout what became of it.
 
 The task is a JSON object with ``out``, ``scratch`` and ``tables``. A line of the answer is
-``{"table", "rows"}`` or ``{"table", "unread"}``; the last is ``{"drysweep": "end", "count": N}``.
+``{"table", "rows"}`` or ``{"table", "unread"}``, which is why, in the parts of ``Unread``; the last is
+``{"drysweep": "end", "count": N}``.
 """
 
 import json
@@ -15,6 +16,8 @@ from drysweep_pipeline.tabular.wanted import Unread, Wanted
 
 # A file that unpacks to more than a machine has costs this process, which ends, and nobody else.
 _MOST_MEMORY = 4 << 30
+# So that all parts fit into a line, however they are escaped.
+_SENT_CHARACTERS = 60_000
 
 
 def main() -> None:
@@ -31,11 +34,15 @@ def main() -> None:
             answer: dict[str, object] = {"table": wanted.name, "rows": rows}
         except Unread as error:
             out.unlink(missing_ok=True)
-            answer = {"table": wanted.name, "unread": str(error)}
+            answer = {"table": wanted.name, "unread": _sent(error)}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     answers.write(json.dumps({"drysweep": "end", "count": len(task["tables"])}) + "\n")
     answers.flush()
+
+
+def _sent(error: Unread) -> list[str]:
+    return [part[:_SENT_CHARACTERS] for part in error.parts]
 
 
 main()

@@ -128,9 +128,9 @@ def _check_apart(connection: duckdb.DuckDBPyConnection, sql: str, name: str, as_
         """
     ).fetchall()
     if merged:
-        one, other = (exact.shown(value) for value in merged[0])
-        raise Unread(f"{name} holds {one} and {other}, which would be the same {kind}")
+        one, other = (exact.written(value) for value in merged[0])
+        raise Unread(f"{name} holds ", one, " and ", other, f", which would be the same {kind}")
 
 
 def _is_none(row: int, value: str, name: str, wanted: str) -> Unread:
-    return Unread(f"row {row}: {name} is {exact.shown(value)}, which is no {wanted}")
+    return Unread(f"row {row}: {name} is ", exact.written(value), f", which is no {wanted}")

@@ -49,6 +49,9 @@ def _value(content: bytes, line: int) -> Any:
         raise Unread(f"line {line}, byte {error.start + 1}: not UTF-8") from None
     except json.JSONDecodeError as error:
         raise Unread(f"line {line + error.lineno - 1}, column {error.colno}: not JSON: {error.msg}") from None
+    except exact.NotExact as error:
+        before, value, after = error.parts
+        raise Unread(f"line {line}: {before}", value, after) from None
     except ValueError as error:
         raise Unread(f"line {line}: {error}") from None
 
@@ -57,7 +60,7 @@ def _row(said: Any, names: tuple[str, ...], where: str) -> dict[str, Any]:
     if isinstance(said, dict):
         return said
     if not isinstance(said, list):
-        raise Unread(f"{where}: {exact.shown(said)} is neither an object nor a list")
+        raise Unread(f"{where}: ", exact.written(said), " is neither an object nor a list")
     if not names:
         raise Unread(f"{where}: is a list, whose values have no names; declare columns, in order")
     if len(said) != len(names):

@@ -95,7 +95,8 @@ def _check_apart(rows: Rows, names: list[str]) -> None:
     for number, row in enumerate(rows(), 1):
         for name in names:
             if isinstance(value := row.get(name), str) and value in written[name]:
-                raise Unread(f"row {number}: {name} is the text {exact.shown(value)}, which in another row is no text")
+                text = exact.written(value)
+                raise Unread(f"row {number}: {name} is the text ", text, ", which in another row is no text")
 
 
 def _batches(rows: Iterable[Row], types: Mapping[str, pa.DataType]) -> Iterator[dict[str, list[Any]]]:
@@ -120,7 +121,7 @@ def _same(as_type: type[int] | type[float], value: float, name: str, row: int, k
     except OverflowError:
         number = None
     if number != value or (as_type is int and number not in _INT64):
-        raise Unread(f"row {row}: {name} is {exact.shown(value)}, which is no {kind}")
+        raise Unread(f"row {row}: {name} is ", exact.written(value), f", which is no {kind}")
     return number
 
 

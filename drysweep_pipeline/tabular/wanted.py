@@ -7,7 +7,15 @@ from typing import Any, Self
 
 
 class Unread(Exception):
-    """A file cannot be read as the table that it was declared to hold, and why."""
+    """A file cannot be read as the table that it was declared to hold, and why.
+
+    That is said in parts, of which every other one is a value. The values are whole: who shows them makes them
+    shorter, and knows what in them is secret.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        self.parts = parts
+        super().__init__("".join(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,9 @@ BODY = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", "AgEAAoIBAQC7VJTUt9Us8cKjMzE
 KEY = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *BODY, "-----END RSA PRIVATE KEY-----"])
 KNOWN = 'swordfish & "tuna"/42'
 PASSWORD = "hunter2secret"
-SECRETS = [AWS, GITHUB, *BODY[:2], "RSA PRIVATE KEY", KNOWN, quote(KNOWN, safe=""), json.dumps(KNOWN)[1:-1], PASSWORD]
+HALF = KNOWN[:9]
+SECRETS = [HALF, AWS, GITHUB, *BODY[:2], "RSA PRIVATE KEY"]
+SECRETS += [KNOWN, quote(KNOWN, safe=""), json.dumps(KNOWN)[1:-1], PASSWORD]
 FIELDS = ("title", "evidence", "scope", "owner", "note", "path")
 
 # Every setting that holds something, in every field; {each} is what makes a strategy's findings the same ones.
@@ -68,11 +70,21 @@ held = [row["value"] for row in material.query("select value from settings where
 raise ValueError("no good: " + " ".join(held))
 yield
 """
+# Where a text is made shorter, so that half a secret would be left of it, which is not known for one.
+CUT = {
+    "raises_long": 'raise ValueError("x" * 1960 + os.environ["API_TOKEN"])\nyield',
+    "yields_a_line": 'yield "y" * 80 + os.environ["API_TOKEN"]',
+    "gives_a_text": 'return "z" * 80 + os.environ["API_TOKEN"]',
+}
 JUDGE = """
 import os
 def rule(finding, material):
     held = [row["value"] for row in material.query("select value from settings where key = 'holds'")]
+    if member_of(finding):
+        return "confirmed", "r" * 1975 + os.environ["API_TOKEN"]
     return "confirmed", " ".join([*held, os.environ["API_TOKEN"]])
+def member_of(finding):
+    return "aws" in str(finding["path"]) or "aws" in str(finding["subject"])
 """
 
 
@@ -122,6 +134,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
             command(folder, "fails", FAILS, env=["API_TOKEN"]),
             function(folder, "yields", FUNCTION),
             function(folder, "raises", RAISES),
+            *(function(folder, name, text, env=["API_TOKEN"]) for name, text in CUT.items()),
         ],
         material={"kind": "registry", "path": "{env.REGISTRY}", "map": {"services": "services/*.yaml"}},
         judge={"kind": "python", "call": "judging:rule", "env": ["API_TOKEN"]},

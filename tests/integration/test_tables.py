@@ -21,6 +21,7 @@ from drysweep_pipeline.declaration.model import TablesMaterial, TableSource
 from drysweep_pipeline.engine.closings import Compared
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material import Snapshot, freeze, tabular
+from drysweep_pipeline.redaction import Redactor, remember
 from tests.finders import command, declared, function, rows, waved
 from tests.real_data import real_data
 
@@ -315,6 +316,19 @@ def test_links_mixed_columns_and_files_being_written_are_listed_too(nothing_read
     assert "lite.db-wal lies beside it: somebody is writing to it" in nothing_read["lite.db"]
     assert "1000000 rows, more than max_rows (1000)" in nothing_read["rows.parquet"]
     assert "no column 'b'" in nothing_read["good.csv"]
+
+
+def test_of_a_secret_in_a_value_that_does_not_fit_no_half_is_told(tmp_path: Path) -> None:
+    secret = "swordfish-and-tuna"
+    twice = "{" + ", ".join([f'"{"z" * 50}{secret}": 1'] * 2) + "}\n"
+    remember("here", Redactor([secret], mode="mask"))
+    written(tmp_path / "r", {"a.csv": "a\n" + "z" * 50 + f"{secret}\n", "b.jsonl": twice})
+    declared = {"a": {"file": "a.csv", **of("BIGINT")}, "b": "b.jsonl"}
+    unread = dict(frozen(tmp_path, tables(declared, allow_empty=True)).unreadable())
+    one, other = unread["a.csv"], unread["b.jsonl"]
+    assert "which is no BIGINT" in one
+    assert "is there twice" in other
+    assert "swordf" not in one + other
 
 
 def test_a_view_in_a_database_reaches_no_file(nothing_read: dict[str, str]) -> None:
