@@ -28,6 +28,9 @@ def ruling(said: Any, call: Call) -> Ruling:
     """Return what a judge said as a ruling; undecided, with the reason, where it is no verdict on this finding."""
     if not isinstance(said, dict):
         return no_answer(call, "the judge's answer is no JSON object")
+    if said.get("error"):
+        # Whoever could not look has no verdict, whatever a default left in its place.
+        return no_answer(call, f"the judge reports an error: {text(said['error'], 300)}")
     verdict = said.get("verdict")
     if verdict is None:
         return no_answer(call, "the judge gave no verdict")

@@ -102,6 +102,7 @@ class _Conversation(Generic[T]):
     ) -> None:
         self._model, self._terms, self._question = model, terms, question
         self._worst, self._meter, self._seconds = worst, meter, seconds
+        self._sent = len(question.data().encode())
         self._lock = threading.Lock()
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         self._killed = False
@@ -146,7 +147,9 @@ class _Conversation(Generic[T]):
             for left in range(self._terms.reasks, -1, -1):
                 if wrong is not None:
                     self._meter.more()
-                text = ends.text_of(await self._responded(model, wrong), ready.heard)
+                response = await self._responded(model, wrong)
+                ends.check_read(response.usage, self._sent)
+                text = ends.text_of(response, ready.heard)
                 try:
                     return self._question.read(_object(text))
                 except Misshapen as error:

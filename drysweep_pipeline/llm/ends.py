@@ -10,12 +10,16 @@ from typing import Any
 
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.llm.client import Heard
+from drysweep_pipeline.llm.failures import final
 from drysweep_pipeline.redaction import hidden
 
 _SHOWN = 300
 # What providers call an answer that was cut at its longest, beside what the library knows by that name.
 _CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
 _TEXT = ("text", "output_text", "reasoning_text", "thinking", "reasoning", "reference")
+# So many bytes no tokenizer makes one token of, taken over a whole text; of less than so many that says too little.
+_BYTES_A_TOKEN = 16
+_ENOUGH_TO_TELL = 32 << 10
 _ELSE = "garbled: the model answered with something else than text"
 
 
@@ -37,6 +41,18 @@ def text_of(response: Any, heard: Heard) -> str:
     if not all(isinstance(part, TextPart | ThinkingPart) for part in response.parts):
         raise FinderError(_ELSE)
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+
+
+def check_read(usage: Any, sent: int) -> None:
+    """Raise ``FinderError`` where a provider counts fewer tokens than ``sent`` bytes of data can have been.
+
+    Some servers cut what is too long for their model, and answer as if nothing were missing.
+    """
+    if usage.unmeasured_requests or not usage.input_tokens or sent < _ENOUGH_TO_TELL:
+        return
+    if usage.input_tokens * _BYTES_A_TOKEN < sent:
+        what = f"unread: the provider counts {usage.input_tokens} tokens, and was sent {sent} bytes of data"
+        raise final(what, help="send less, or have the server read more: it may cut what it is sent")
 
 
 def _check_stop(known: str | None, said: Any) -> None:

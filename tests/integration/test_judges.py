@@ -209,6 +209,7 @@ NO_VERDICTS = [
     ("say('unjudged')", "the judge said 'unjudged'"),
     ("say(['confirmed'])", "a verdict is confirmed"),
     ("say(None)", "gave no verdict"),
+    ("say('rejected', error='cannot read api.yaml')", "the judge reports an error: cannot read api.yaml"),
     ("say('confirmed', fp='d44f0bf9-6ad3-72db-f545-32e7c48d04c9')", "answered for another finding"),
     ("pass", "gave no answer"),
     ("print('[' * 100000)", "which is not one JSON object"),

@@ -267,6 +267,21 @@ def test_an_empty_list_that_the_model_calls_complete_is_a_result(tmp_path: Path,
     assert (run.status, run.reason, rows(campaign, run)) == ("ok", None, [])
 
 
+def test_a_model_that_was_given_only_a_part_of_what_was_sent_was_not_run(tmp_path: Path, server: ModelServer) -> None:
+    long = "select service, repeat(service || ' says a word. ', 1000) as text from services"
+    sends: dict[str, Any] = {"rows": long, "caps": {"max_chars": 100_000}}
+    read = {"some": 2048, "all": 12_000}
+    _, runs = side_by_side(
+        tmp_path,
+        server,
+        lambda asked: replace(found(), usage=(read[asked.model], 5)),
+        {name: dict(sends) for name in read},
+    )
+    assert (runs["some"].status, runs["all"].status) == ("not_run", "ok")
+    assert re.match("unread: the provider counts 2048 tokens, and was sent 5[0-9]{4} bytes", runs["some"].reason or "")
+    assert len(server.asked) == 2
+
+
 NO_ROWS = "select service from services where service = 'renamed'"
 
 
