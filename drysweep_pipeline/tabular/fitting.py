@@ -14,6 +14,8 @@ _WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "US
 _KEPT = (*_WHOLE, "DOUBLE", "FLOAT", "BOOLEAN", "VARCHAR", "BLOB", "DATE", "TIMESTAMP WITH TIME ZONE")
 # Without TIMESTAMP_NS, of which microseconds would be left.
 _BARE_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
+# Of which something would be lost within a list or an object; there they are text, in JSON.
+_CUT_WITHIN = ("_NS", "UNION(", "TIME WITH TIME ZONE")
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 _DAY, _CLOCK = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _WRITTEN = {
@@ -44,7 +46,7 @@ def cast(column: str, given: str, wanted: str | None) -> str:
         return f"cast({column} as {wanted})"
     if given in _BARE_TIMES:
         return f"cast({column} as timestamptz)"  # a time without a zone is UTC
-    if given.startswith("UNION(") or (_is_nested(given) and any(each in given for each in ("_NS", "UNION("))):
+    if given.startswith("UNION(") or (_is_nested(given) and any(each in given for each in _CUT_WITHIN)):
         return f"cast(to_json({column}) as varchar)"
     if given in _KEPT or given.startswith("DECIMAL") or _is_nested(given):
         return column

@@ -103,7 +103,8 @@ def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         folder / "duck.db",
         "create table t as select 170141183460469231731687303715884105727::hugeint h, timestamp '2026-01-02' at_, "
         "{'a': 1} s, interval 1 day i, 1.50::decimal(5, 2) d, timestamp_ns '2026-01-02 00:00:00.123456789' ns, "
-        "{'a': timestamp_ns '2026-01-02 00:00:00.123456789'} sns, union_value(u := 1)::union(u int, v varchar) un",
+        "{'a': timestamp_ns '2026-01-02 00:00:00.123456789'} sns, union_value(u := 1)::union(u int, v varchar) un, "
+        "[timetz '12:00:00+01'] zoned",
     )
     wide = pa.array(["x", "x"]).dictionary_encode()
     pq.write_table(pa.table({"a": [1, 2], "w": wide, "none": pa.nulls(2)}), folder / "p.parquet")
@@ -196,9 +197,11 @@ def test_what_a_snapshot_has_no_type_for_is_text(every_kind: Snapshot) -> None:
         "ns": "VARCHAR",
         "sns": "VARCHAR",
         "un": "VARCHAR",
+        "zoned": "VARCHAR",
     }
     nanoseconds = "2026-01-02 00:00:00.123456789"
-    assert asked(every_kind, "select ns, sns, un from duck") == [(nanoseconds, f'{{"a":"{nanoseconds}"}}', '{"u":1}')]
+    told = (nanoseconds, f'{{"a":"{nanoseconds}"}}', '{"u":1}', '["12:00:00+01"]')
+    assert asked(every_kind, "select ns, sns, un, zoned from duck") == [told]
     assert asked(every_kind, "select h from duck") == [("170141183460469231731687303715884105727",)]
     assert asked(every_kind, "from parquet") == [(1, "x", None), (2, "x", None)]
     assert asked(every_kind, "select ns, digits, few, cast(epoch_us(whole) as bigint) from wide") == [
