@@ -46,7 +46,7 @@ from drysweep_pipeline.declaration.model import (
 )
 from drysweep_pipeline.declaration.reading import Declaration, read_declaration
 from drysweep_pipeline.declaration.refusals import Written, did_you_mean
-from drysweep_pipeline.declaration.secrets import too_short
+from drysweep_pipeline.declaration.secrets import not_set, too_short
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, read_yaml
 from drysweep_pipeline.errors import DeclarationError, DrysweepError, Refused
 from drysweep_pipeline.redaction.known import LEAST
@@ -89,6 +89,8 @@ def _redacting(declaration: Declaration) -> Iterator[str]:
         return
     if mode == "mask":
         yield "All secrets are masked alike: findings that differ in a secret only become one; mode: hash parts them."
+    for name in not_set(plain):
+        yield f"The variable {name} under redaction.env is not set here: where that is so, no campaign starts."
     for name in too_short(plain, declaration.base):
         yield f"The value of {name} is shorter than {LEAST} characters and is not masked: it may stand in other words."
 

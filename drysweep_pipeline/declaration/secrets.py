@@ -42,6 +42,13 @@ def secret_values(plain: Mapping[str, Any], base: Path) -> dict[str, str]:
     }
 
 
+def not_set(plain: Mapping[str, Any]) -> list[str]:
+    """Return the variables under ``redaction.env`` that are not set here, so that their values cannot be known."""
+    redaction = plain.get("redaction")
+    named = set(_names(redaction, "env")).difference(_names(redaction, "plain"))
+    return [] if is_off(plain) else sorted(name for name in named if name not in os.environ)
+
+
 def too_short(plain: Mapping[str, Any], base: Path) -> list[str]:
     """Return the variables whose values are too short to be masked wherever they stand."""
     return [name for name, value in secret_values(plain, base).items() if 0 < len(value.strip()) < LEAST]

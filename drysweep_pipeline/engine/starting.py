@@ -21,6 +21,7 @@ from drysweep_pipeline.engine.campaign import (
     ordinary,
     recorded,
 )
+from drysweep_pipeline.engine.redacting import check_known
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.state import Driver, State, read_state, read_states, write_state
 from drysweep_pipeline.errors import DeclarationError, Refused
@@ -53,12 +54,13 @@ def start(
 
     A ``queued`` one takes its place in the order now, and starts when those recorded before it have ended. One that
     looks again reads the snapshot that ``looked_again`` names, and the material as it is now need not be there.
-    Raises ``DeclarationError`` for a bad id or bad overrides, ``MaterialError``
+    Raises ``DeclarationError`` for a bad id, bad overrides or a secret that is not known here, ``MaterialError``
     where the material is out of reach, ``Refused`` where the declaration changed meanwhile.
     """
     sweep_home = home.sweep(declaration.sweep.name)
     _check(declaration, overrides)
     _check_reach(declaration, home)
+    check_known(declaration)
     with open_ledger(sweep_home.ledger) as ledger:
         name = campaign or default_id(sweep_home, as_of)
         if not CAMPAIGN_ID.fullmatch(name):

@@ -20,7 +20,7 @@ from drysweep_pipeline.engine.attempts import Part, set_aside
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.planning import Plan, check_due, plan, snapshot_of
-from drysweep_pipeline.engine.redacting import redactor_of
+from drysweep_pipeline.engine.redacting import check_known, redactor_of
 from drysweep_pipeline.engine.watch import Watch
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.finders import READ_FILES
@@ -102,6 +102,8 @@ class _Search:
         self.planned = planned
         self.budget = budget
         sweep = campaign.declaration.sweep
+        # Whoever started the campaign may have known more than the process that goes on with it.
+        check_known(campaign.declaration)
         self.redactor = redactor_of(campaign)
         self.fields = sweep.fingerprint.fields
         self.strategies = {strategy.name: strategy for strategy in sweep.strategies}

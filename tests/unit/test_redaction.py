@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from drysweep_pipeline import candidates, fingerprint
 from drysweep_pipeline.declaration import errors, read_declaration
 from drysweep_pipeline.declaration.checks import warnings
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import DeclarationError, IntegrityError, MaterialError
+from drysweep_pipeline.home import Home
 from drysweep_pipeline.redaction import Redactor, without_secrets
 from drysweep_pipeline.redaction.detectors import detectors, loose
 from drysweep_pipeline.redaction.key import key_at
-from tests.sweeps import NO_OWNER, declare
+from tests.sweeps import NO_OWNER, begin, declare
 
 AWS = "AKIA" + "Q7ZX4M2KD9WB5TJR"
 GITHUB = "ghp_" + "x8Kd02mPq7Zt" * 3
@@ -289,11 +291,33 @@ def test_the_value_of_a_secret_variable_is_refused_unless_it_is_declared_plain(
     read_declaration(path)
 
 
+def test_no_campaign_starts_or_goes_on_where_a_secret_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = declared_with(tmp_path, redaction={"env": ["DB_PASSWORD"]})
+    (tmp_path / "registry" / "services").mkdir()
+    (tmp_path / "registry" / "services" / "a.yaml").write_text("name: a")
+    home = Home(tmp_path / "home")
+    with pytest.raises(DeclarationError, match="DB_PASSWORD holds a secret and is not set here") as refused:
+        begin(path, home)
+    assert (refused.value.key, refused.value.file) == ("redaction.env", str(path))
+    assert not list(home.root.rglob("campaign.json"))
+    monkeypatch.setenv("DB_PASSWORD", "swordfish")
+    campaign = begin(path, home)
+    monkeypatch.delenv("DB_PASSWORD")
+    with pytest.raises(DeclarationError, match="DB_PASSWORD"):
+        list(wave(campaign, 1))
+    monkeypatch.setenv("DB_PASSWORD", "swordfish")
+    assert len(list(wave(campaign, 1))) == 1
+
+
 def test_validate_says_what_is_not_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIN", "1234")
     path = declared_with(tmp_path, redaction={"env": ["PIN"], "mode": "mask"})
     said = " ".join(warnings(read_declaration(path)))
     assert "The value of PIN is shorter than 6 characters" in said
     assert "masked alike" in said
-    path = declared_with(tmp_path, description=AWS, redaction={"mode": "off"})
+    monkeypatch.delenv("PIN")
+    assert "PIN under redaction.env is not set here" in " ".join(warnings(read_declaration(path)))
+    path = declared_with(tmp_path, description=AWS, redaction={"mode": "off", "env": ["PIN"]})
     assert "Redaction is off" in " ".join(warnings(read_declaration(path)))
