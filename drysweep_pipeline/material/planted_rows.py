@@ -35,8 +35,12 @@ def _typed(name: str, rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table
         raise _refused(name, f"has no column {unknown[0]!r}", f"it has {', '.join(schema.names)}")
     columns = []
     for field in schema:
+        values = [row.get(field.name) for row in rows]
+        if pa.types.is_string(field.type) and not all(isinstance(value, str | None) for value in values):
+            # Arrow would write it as text, and what is expected of it then, a number, be found by nobody.
+            raise _refused(name, f"takes no such value as {field.name!r}: it is text", "put it in quotes")
         try:
-            columns.append(pa.array([row.get(field.name) for row in rows]).cast(field.type))
+            columns.append(pa.array(values).cast(field.type))
         except (pa.ArrowException, TypeError) as error:
             raise _refused(name, f"takes no such value as {field.name!r}: {error}", f"it is {field.type}") from None
     return pa.table(columns, schema=pa.schema([(field.name, field.type) for field in schema]))

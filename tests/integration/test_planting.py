@@ -206,6 +206,7 @@ def test_rows_stand_among_those_of_a_table_and_have_its_types(tmp_path: Path) ->
     [
         ({"orders": [{**ROW, "colour": "red"}]}, ["99000017"], "the table orders has no column 'colour'"),
         ({"orders": [{**ROW, "order": "many"}]}, ["99000017"], "the table orders takes no such value as 'order'"),
+        ({"orders": [{**ROW, "part": 5}]}, ["99000017"], "the table orders takes no such value as 'part': it is text"),
         ({"gone": [ROW]}, ["99000017"], "the table gone is not in the snapshot"),
         ({"orders": [ROW]}, ["99000017", "bolt"], "the planted name 'bolt' stands in the table orders"),
         ({"orders": [ROW]}, ["99000017", "elsewhere"], "no canary holds the mark 'elsewhere'"),
