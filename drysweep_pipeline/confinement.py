@@ -35,7 +35,10 @@ VARIABLE = "DRYSWEEP_ISOLATION"
 SCRATCH_PREFIX = "drysweep."
 """What the names of the folders begin with that children are given under the folder for temporary files."""
 _HINT = "it is confined, see docs/isolation.md: `reads` declares what else it needs to read"
-_REFUSED = ("ermission denied", "EACCES", "EPERM", "not permitted", "ModuleNotFoundError", "Cannot find module")
+_REFUSED = (
+    *("ermission denied", "EACCES", "EPERM", "not permitted", "ModuleNotFoundError", "Cannot find module"),
+    *("Function not implemented", "ENOSYS", "Operation not supported", "ENOTSUP", "EOPNOTSUPP"),
+)
 # Programs, libraries, certificates, and where names of hosts are looked up; never /home, /root, /tmp, /var or /srv.
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"),

@@ -106,6 +106,15 @@ def test_what_a_child_starts_is_refused_the_same(tmp_path: Path) -> None:
 
 
 @needs_filter
+def test_who_fails_at_a_refused_call_is_told_that_it_is_confined(tmp_path: Path) -> None:
+    code = "import os, sys; os.setxattr(sys.argv[1], 'user.x', b'x')"
+    asked = confined(tmp_path, code, str(tmp_path))
+    with pytest.raises(FinderError, match="not supported") as raised, Child(asked) as child:
+        list(lines(child, b"", 60))
+    assert "it is confined" in str(raised.value.help)
+
+
+@needs_filter
 @on_x86_64
 def test_the_calls_of_other_architectures_are_no_way_around(tmp_path: Path) -> None:
     assert told(tmp_path, '{"x32": call("syscall", 0x40000000 | 29, 0x7777, 4096, 0o1600)}') == {"x32": "ENOSYS"}

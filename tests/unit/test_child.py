@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from drysweep_pipeline import child as children
+from drysweep_pipeline import leash
 from drysweep_pipeline.child import Child, Children, Program, environment, lines
 from drysweep_pipeline.errors import FinderError
 
@@ -158,6 +159,14 @@ def test_nothing_that_a_child_leaves_behind_lives_on_however_far_it_went(tmp_pat
         with pytest.raises(FinderError, match="timeout"):
             said(program(tmp_path, away.replace("MARK", "'61.12'") + "time.sleep(60)"), seconds=0.5)
     assert there_now("sleep 61.12") == []
+
+
+def test_children_are_found_where_the_kernel_lists_none(tmp_path: Path) -> None:
+    with Child(shell(tmp_path, "echo $PPID $$; exec sleep 61.14")) as child:
+        told = child.line(time.monotonic() + SOON, SOON) or b""
+        minding, own = map(int, told.split())
+        assert (leash._parent_of(own), leash._parent_of(minding)) == (minding, os.getpid())
+    assert leash._parent_of(own) == -1
 
 
 def test_what_a_child_started_may_still_say_its_last_words(tmp_path: Path) -> None:
