@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -32,10 +34,13 @@ def quoted(text: str) -> str:
 
 
 def is_found(pattern: str, text: str) -> bool:
-    """Tell whether RE2 finds a pattern in a text; one that is no UTF-8 is taken to hold anything."""
+    """Tell whether RE2 finds a pattern in a text.
+
+    A text that is no UTF-8 is taken to hold anything, and a pattern that RE2 does not take to be anywhere.
+    """
     try:
         return bool(pc.match_substring_regex(pa.array([text]), pattern)[0].as_py())
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, pa.ArrowInvalid):
         return True
 
 
@@ -44,11 +49,20 @@ def masked(table: pa.Table, wanted: Wanted) -> pa.Table:
 
     Secret numbers are missing afterwards from a column of numbers, which has no room for a mark.
     """
+    table = _decoded(table)
     batches = [_masked(batch, wanted) for batch in table.to_batches()]
     columns = [
         _joined(chunks, field.type) for chunks, field in zip(_by_column(table, batches), table.schema, strict=True)
     ]
     return pa.table(columns, names=table.column_names)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries hold texts only, since values are left out where they stand."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and not _is_text(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(field.type.value_type))
+    return table
 
 
 def _by_column(table: pa.Table, batches: Sequence[Sequence[pa.Array]]) -> list[list[pa.Array]]:
@@ -57,8 +71,9 @@ def _by_column(table: pa.Table, batches: Sequence[Sequence[pa.Array]]) -> list[l
 
 def _joined(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
     """Return chunks as one column, of texts where one of them could not stay what it was."""
-    if all(chunk.type == kind for chunk in chunks):
-        return pa.chunked_array(chunks, type=kind)
+    kinds = [chunk.type for chunk in chunks] or [kind]
+    if all(each == kinds[0] for each in kinds):
+        return pa.chunked_array(chunks, type=kinds[0])
     return pa.chunked_array([_as_texts(chunk) for chunk in chunks], type=pa.string())
 
 
@@ -88,9 +103,10 @@ def _column(column: pa.Array, wanted: Wanted, inside: Mask | None, found: pa.Arr
             return column
         pattern = wanted.pattern if inside is None else rf"\\|{wanted.pattern}"
         return _texts_masked(column, found, pattern, inside or wanted.mask)
-    if pa.types.is_integer(column.type) or (pa.types.is_decimal(column.type) and column.type.scale == 0):
-        return _without(column, wanted.numbers)
-    return _others_masked(column, wanted) if _suspicious(column, wanted.pattern) else column
+    if _is_number(column.type):
+        found = _secret_numbers(column, wanted.numbers)
+        return column if found is None else pc.if_else(found, pa.scalar(None, column.type), column)
+    return _others_masked(column, wanted) if _suspicious(column, wanted) else column
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -117,38 +133,71 @@ def _texts_masked(texts: pa.Array, rows: pa.Array, pattern: str, mask: Mask) -> 
     return pc.cast(whole, texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type)
 
 
-def _without(column: pa.Array, numbers: Sequence[str]) -> pa.Array:
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind))
+
+
+def _secret_numbers(column: pa.Array, numbers: Sequence[str]) -> pa.Array | None:
+    """Return for each number whether it is a secret, with either sign; None where none is."""
     if not numbers:
-        return column
-    found = pc.is_in(pc.cast(column, pa.string()), value_set=pa.array(numbers))
-    return pc.if_else(found, pa.scalar(None, column.type), column)
+        return None
+    if pa.types.is_floating(column.type):
+        # As much as a float of that size keeps of a secret; the shortest ones hold none.
+        wide = pc.abs(pc.cast(column, pa.float64()))
+        secrets = pa.array([float(number) for number in numbers], pa.float64())
+        if pa.types.is_float32(column.type):
+            secrets = secrets.cast(pa.float32(), safe=False).cast(pa.float64())
+        found = pc.is_in(wide, value_set=secrets)
+    else:
+        written = pc.replace_substring_regex(pc.cast(column, pa.string()), r"^-|\.0*$", "")
+        found = pc.is_in(written, value_set=pa.array(numbers))
+    return found if pc.any(found).as_py() else None
 
 
-def _suspicious(array: pa.Array, pattern: str) -> bool:
-    """Tell whether a pattern is found anywhere in an array, whatever its values are made of."""
-    kind = array.type
+def _suspicious(array: pa.Array, wanted: Wanted) -> bool:
+    """Tell whether there may be a secret anywhere in an array, whatever its values are made of."""
+    kind, pattern = array.type, wanted.pattern
+    if _is_number(kind):
+        return _secret_numbers(array, wanted.numbers) is not None
+    if pa.types.is_dictionary(kind) and not _is_text(kind):
+        return _suspicious(array.dictionary, wanted)
     if _is_text(kind):
         return bool(pc.any(_found(pc.cast(array, pa.large_string()), pattern)).as_py())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return bool(pc.any(_found(array, pattern)).as_py())
     if pa.types.is_struct(kind):
-        return any(_suspicious(each, pattern) for each in array.flatten())
+        names = any(is_found(pattern, field.name) for field in kind)
+        return names or any(_suspicious(each, wanted) for each in array.flatten())
     if pa.types.is_map(kind):
-        return _suspicious(array.keys, pattern) or _suspicious(array.items, pattern)
+        return _suspicious(array.keys, wanted) or _suspicious(array.items, wanted)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _suspicious(array.flatten(), pattern)
+        return _suspicious(array.flatten(), wanted)
     if isinstance(array, pa.ExtensionArray):
-        return _suspicious(array.storage, pattern)
+        return _suspicious(array.storage, wanted)
     # Unions, views, and what else there may be; numbers and times hold no text.
-    return (kind.num_fields > 0 or "view" in str(kind)) and _suspicious(_as_texts(array), pattern)
+    return (kind.num_fields > 0 or "view" in str(kind)) and _suspicious(_as_texts(array), wanted)
 
 
 def _others_masked(array: pa.Array, wanted: Wanted) -> pa.Array:
-    values = [_one(each, wanted.mask) for each in array.to_pylist()]
-    try:
-        return pa.array(values, type=array.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return _as_texts(values)
+    secrets = frozenset(map(int, wanted.numbers))
+    values = [_one(_left_out(each, secrets), wanted.mask) for each in array.to_pylist()]
+    for kind in (array.type, None):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            made = pa.array(values, type=kind)
+            # What a type has no place for, such as a name in an object, is otherwise left out without a word.
+            if kind is None or made.to_pylist() == values:
+                return made
+    return _as_texts(values)
+
+
+def _left_out(value: Any, secrets: frozenset[int]) -> Any:
+    """Return a value without the numbers in it that are secrets: among numbers there is no room for a mark."""
+    if isinstance(value, dict):
+        return {key: _left_out(each, secrets) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([_left_out(each, secrets) for each in value])
+    number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return None if number and abs(value) in secrets else value
 
 
 def _one(value: Any, mask: Mask) -> Any:

@@ -9,6 +9,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property, partial
 from itertools import count
 from typing import Any, Literal, TypeAlias
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from drysweep_pipeline.redaction import columns
 from drysweep_pipeline.redaction.detectors import detected, loose
-from drysweep_pipeline.redaction.known import known_forms
+from drysweep_pipeline.redaction.known import LEAST, known_forms
 from drysweep_pipeline.redaction.spans import Span
 
 Mode: TypeAlias = Literal["hash", "mask", "off"]
@@ -25,6 +26,9 @@ _MARK = re.compile(r"(\[secret(?::[0-9a-f]{12})?\])")
 _DIGITS = 12
 # From here on it pays to have RE2 look first, although it reads its pattern anew each time.
 _LONG = 2_000
+_LOOKED_AT = 100
+# More than any number has that a table or JSON keeps exactly.
+_MOST_DIGITS = 80
 
 
 class Redactor:
@@ -41,8 +45,11 @@ class Redactor:
         self._known = known_forms(list(self._values)) if mode != "off" else {}
         self._key_of = key if mode == "hash" else None
         forms = sorted(self._known, key=len, reverse=True)
+        # Of what is very long the beginning is looked for: no pattern may be of any size.
+        begins = sorted({form[:_LOOKED_AT] for form in forms}, key=len, reverse=True)
+        self._begun = {begin: [form for form in forms if begin.startswith(form[:_LOOKED_AT])] for begin in begins}
         # Looking ahead finds those too that begin inside of another.
-        self._forms = re.compile(f"(?=({'|'.join(map(re.escape, forms))}))") if forms else None
+        self._forms = re.compile(f"(?=({'|'.join(map(re.escape, begins))}))") if begins else None
 
     def text(self, text: str) -> str:
         """Return a text with a mark in place of each secret."""
@@ -68,8 +75,10 @@ class Redactor:
             return value
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, int):
-            return self._mark(self._known[str(value)]) if str(value) in self._known else value
+        if isinstance(value, int | float | Decimal):
+            secret = self._numbers.get(-value if value < 0 else value)
+            # As a text with this number in it is masked, but that all ways of writing the number are one.
+            return value if secret is None else f"{'-' if value < 0 else ''}{self._mark(secret)}"
         if isinstance(value, Mapping):
             names = self._keys_of(value, keep)
             return {names[key]: self.data(each, keep) for key, each in value.items()}
@@ -97,12 +106,18 @@ class Redactor:
     @cached_property
     def pattern(self) -> str:
         """One pattern, for RE2, that is found wherever there may be a secret."""
-        return "|".join([*map(columns.quoted, self._known), loose()])
+        return "|".join([*map(columns.quoted, self._begun), loose()])
 
     @property
     def numbers(self) -> Sequence[str]:
         """The known secrets that are whole numbers."""
-        return [value for value in self._known if value.isascii() and value.isdigit() and not value.startswith("0")]
+        return [str(number) for number in self._numbers]
+
+    @cached_property
+    def _numbers(self) -> Mapping[int | float | Decimal, str]:
+        digits = (value for form, value in self._known.items() if form == value and value.isascii() and value.isdigit())
+        found: dict[int | float | Decimal, str] = {int(value): value for value in digits if len(value) <= _MOST_DIGITS}
+        return {number: value for number, value in found.items() if len(str(number)) >= LEAST}
 
     @cached_property
     def _loose(self) -> re.Pattern[str]:
@@ -142,7 +157,10 @@ class Redactor:
 
     def _spans(self, text: str) -> Iterator[Span]:
         for match in self._forms.finditer(text) if self._forms else ():
-            yield match.start(1), match.end(1), self._known[match[1]]
+            start = match.start()
+            form = next((form for form in self._begun[match[1]] if text.startswith(form, start)), None)
+            if form is not None:
+                yield start, start + len(form), self._known[form]
         yield from detected(text)
 
     def _mark(self, secret: str) -> str:

@@ -5,6 +5,7 @@ import json
 import re
 import stat
 from concurrent.futures import ProcessPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -209,6 +210,61 @@ def test_columns_of_every_kind_are_masked_and_those_without_secrets_stay_the_sam
     assert rows[0]["map"] == [("k", mark)]
     assert [row["number"] for row in rows] == [1, None, None]
     assert masked["clean"].equals(pa.chunked_array([columns["clean"]]))
+
+
+def test_a_secret_number_is_masked_in_every_way_of_writing_it() -> None:
+    mark = HASHED.text("7788991")
+    given = {
+        "a": [7788991, 1.5],
+        "b": 7788991.0,
+        "c": -7788991,
+        "d": Decimal("7788991.00"),
+        "e": float("nan"),
+        "f": 778,
+    }
+    masked = HASHED.data(given)
+    assert masked | {"e": 0} == {"a": [mark, 1.5], "b": mark, "c": f"-{mark}", "d": mark, "e": 0, "f": 778}
+    padded = Redactor(["0077889910"], lambda: b"k" * 32)
+    assert padded.data(77889910) == padded.text("0077889910")
+    assert Redactor(["000001"], lambda: b"k" * 32).data(1) == 1
+
+
+def test_a_secret_number_is_left_out_of_columns_of_numbers_of_every_kind() -> None:
+    number = 7788991
+    columns = {
+        "float": pa.array([float(number), 1.5, None]),
+        "short": pa.array([number, 1.5, None], pa.float32()),
+        "negative": pa.array([-number, 2, None]),
+        "decimal": pa.array([Decimal(number), Decimal("1.50"), None], pa.decimal128(12, 2)),
+        "chosen": pa.array([number, 1, None]).dictionary_encode(),
+        "list": pa.array([[number, 1], [2], None]),
+        "floats": pa.array([[float(number)], [], None]),
+        "struct": pa.array([{"k": number}, {"k": 2}, None]),
+        "map": pa.array([[("k", number)], [], None], pa.map_(pa.string(), pa.int64())),
+    }
+    rows = HASHED.table(pa.table(columns), keep=frozenset(columns)).to_pylist()
+    assert rows[1:] == pa.table(columns).to_pylist()[1:]
+    assert rows[0] == dict.fromkeys(list(columns)[:5]) | {
+        "list": [None, 1],
+        "floats": [None],
+        "struct": {"k": None},
+        "map": [("k", None)],
+    }
+
+
+def test_a_secret_that_is_the_name_of_a_part_is_masked_with_the_part_kept() -> None:
+    table = HASHED.table(pa.table({"part": [{GITHUB: 1}]}), keep={"part"})
+    assert table.to_pylist() == [{"part": {HASHED.text(GITHUB): 1}}]
+
+
+def test_a_very_long_secret_is_masked_in_texts_and_in_tables() -> None:
+    long = base64.b64encode(bytes(range(256)) * 240).decode()
+    redactor = Redactor([long], lambda: b"k" * 32)
+    assert MARK.sub("#", redactor.text("x " * 1500 + long + " y")) == "x " * 1500 + "# y"
+    [row] = redactor.table(pa.table({"a": [f"x {long}"], "b": pa.array([long.encode()])}), keep={"a", "b"}).to_pylist()
+    assert (MARK.sub("#", row["a"]), MARK.sub("#", row["b"].decode())) == ("x #", "#")
+    many = Redactor([f"{long[n:]}" for n in range(0, 800, 100)], lambda: b"k" * 32)
+    assert many.text("x " * 1500) == "x " * 1500
 
 
 @pytest.mark.parametrize("value", [AWS, f"x {GITHUB}", KEY, KNOWN, "a\\b " + KNOWN, f"tab\t{AWS}", "no secret\n"])
