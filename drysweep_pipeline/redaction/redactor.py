@@ -26,7 +26,7 @@ _MARK = re.compile(r"(\[secret(?::[0-9a-f]{12})?\])")
 _DIGITS = 12
 # From here on it pays to have RE2 look first, although it reads its pattern anew each time.
 _LONG = 2_000
-_LOOKED_AT = 100
+_LOOKED_AT = 40
 # More than any number has that a table or JSON keeps exactly.
 _MOST_DIGITS = 80
 

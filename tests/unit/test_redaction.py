@@ -1,9 +1,12 @@
 """Masking: what is taken for a secret, in which forms, and that nothing else changes."""
 
 import base64
+import html
 import json
 import re
+import shlex
 import stat
+import unicodedata
 from concurrent.futures import ProcessPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -29,7 +32,7 @@ from tests.sweeps import NO_OWNER, begin, declare
 
 AWS = "AKIA" + "Q7ZX4M2KD9WB5TJR"
 GITHUB = "ghp_" + "x8Kd02mPq7Zt" * 3
-KNOWN = 'swordfish & "tuna"/42 é'
+KNOWN = 'swordfish & "tuna"/42 é <it\'s>'
 BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nAgEAAoIBAQC7VJTUt9Us8cKj\nabc="
 KEY = f"-----BEGIN EC PRIVATE KEY-----\n{BODY}\n-----END EC PRIVATE KEY-----"
 MARK = re.compile(r"\[secret:[0-9a-f]{12}\]")
@@ -75,12 +78,40 @@ FORMS = {
     "base64 for URLs": base64.urlsafe_b64encode(KNOWN.encode()).decode(),
     "hex": KNOWN.encode().hex(),
     "as Python shows it": repr(KNOWN)[1:-1],
+    "bytes as Python shows them": repr(KNOWN.encode())[2:-1],
+    "as Python escapes it": KNOWN.encode("unicode_escape").decode(),
+    "json for a page": json.dumps(KNOWN)[1:-1].replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e"),
+    "json with slashes escaped": json.dumps(KNOWN)[1:-1].replace("/", r"\/"),
+    "quoted by a browser": quote(KNOWN, safe="!~*'()"),
+    "an address quoted by a browser": quote(KNOWN, safe="!~*'();,/?:@&=+$#"),
+    "every byte quoted": "".join(f"%{byte:02x}" for byte in KNOWN.encode()),
+    "quoted in Latin-1": quote(KNOWN.encode("latin-1"), safe=""),
+    "in single quotes": KNOWN.replace("'", "''"),
+    "for a shell": shlex.quote(KNOWN)[1:-1],
+    "html": html.escape(KNOWN),
+    "html by number": html.escape(KNOWN, quote=False).replace("'", "&#39;").replace('"', "&#34;"),
+    "xml": html.escape(KNOWN, quote=False).replace("'", "&apos;").replace('"', "&quot;"),
+    "letters and accents apart": unicodedata.normalize("NFD", KNOWN),
+    "base64 of base64": base64.b64encode(base64.b64encode(KNOWN.encode())).decode(),
+    "hex with colons": KNOWN.encode().hex(":"),
 }
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
 def test_a_known_secret_is_marked_alike_in_every_form(form: str) -> None:
     assert HASHED.text(f"<{form}>") == f"<{HASHED.text(KNOWN)}>"
+
+
+def test_a_known_secret_that_is_base64_is_one_in_either_alphabet() -> None:
+    redactor = Redactor(["Zm9v+bar/baz=="], lambda: b"k" * 32)
+    assert redactor.text("Zm9v-bar_baz==") == redactor.text("Zm9v+bar/baz==") != "Zm9v+bar/baz=="
+
+
+def test_a_known_secret_in_lines_of_base64_is_marked() -> None:
+    long = "swordfish and tuna " * 12
+    assert MARK.fullmatch(
+        Redactor([long], lambda: b"k" * 32).text(base64.encodebytes(long.strip().encode()).decode().strip())
+    )
 
 
 def test_a_known_secret_inside_of_base64_is_marked() -> None:
