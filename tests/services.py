@@ -65,6 +65,11 @@ def raw(pieces: Sequence[bytes | str], pause: float = 0.0, then: float = 0.0) ->
                     connection.sendall(piece.encode() if isinstance(piece, str) else piece)
                     over.wait(pause)
                 over.wait(then)
+                # A connection that is closed with something unread in it is reset, and takes the answer along.
+                connection.shutdown(socket.SHUT_WR)
+                connection.settimeout(1.0)
+                while connection.recv(1 << 16):
+                    pass
 
         thread = threading.Thread(target=serve)
         thread.start()
