@@ -84,8 +84,9 @@ def _has_ended(program: int) -> bool:
 def _let_rest_end(program: int) -> None:
     """Give what a program started some time to end by itself, such as the last part of a pipeline."""
     until = time.monotonic() + _LINGER_SECONDS
-    while _rest(program) and (left := until - time.monotonic()) > 0:
-        told = signal.sigtimedwait(_HEARD, left)
+    while (rest := _others(program)) and (left := until - time.monotonic()) > 0:
+        _reap(rest)
+        told = signal.sigtimedwait(_HEARD, left) if _others(program) else None
         if told is not None and told.si_signo != signal.SIGCHLD:
             return
 
@@ -95,17 +96,29 @@ def _end_all(program: int) -> int:
     # While the program is not reaped, its group's id can be nobody else's.
     _tell(program, signal.SIGKILL)
     until = time.monotonic() + _KILLING_SECONDS
-    while (rest := _rest(program)) and time.monotonic() < until:
-        for process in rest:
+    while time.monotonic() < until:
+        # In this order: what a process leaves falls to us before it counts as ended.
+        ended = os.waitid(os.P_PID, program, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        others = _others(program)
+        if ended and not others:
+            break
+        for process in others:
             with suppress(OSError):
                 os.kill(process, signal.SIGKILL)
-        signal.sigtimedwait((signal.SIGCHLD,), 0.02)
+        if not _reap(others):
+            signal.sigtimedwait((signal.SIGCHLD,), 0.02)
     return os.waitpid(program, 0)[1]
 
 
-def _rest(program: int) -> list[int]:
-    """Return our children that have not ended, but the program; those that have are reaped."""
-    return [each for each in _children() if each != program and os.waitpid(each, os.WNOHANG)[0] == 0]
+def _others(program: int) -> list[int]:
+    """Return our children but the program, also those that have ended and are not reaped yet."""
+    return [each for each in _children() if each != program]
+
+
+def _reap(processes: list[int]) -> bool:
+    """Reap those of our children that have ended; tell whether there were any."""
+    reaped = [each for each in processes if os.waitpid(each, os.WNOHANG)[0]]
+    return bool(reaped)
 
 
 def _children() -> list[int]:

@@ -169,6 +169,17 @@ def test_children_are_found_where_the_kernel_lists_none(tmp_path: Path) -> None:
     assert leash._parent_of(own) == -1
 
 
+def test_nothing_lives_on_whenever_a_child_is_killed(tmp_path: Path) -> None:
+    script = "setsid sh -c 'setsid sleep 61.15 & sleep 61.15' & sleep 61.15 & echo up; exec sleep 61.15"
+    for number in range(12):
+        with Child(shell(tmp_path, script)) as child:
+            if number % 2:
+                child.line(time.monotonic() + SOON, SOON)
+            time.sleep(0.004 * number)
+            child.close(0)
+    assert there_now("sleep 61.15") == []
+
+
 def test_what_a_child_started_may_still_say_its_last_words(tmp_path: Path) -> None:
     assert said(shell(tmp_path, "(sleep 0.05; echo last) & echo first")) == [b"first", b"last"]
 
