@@ -39,6 +39,7 @@ _WITHOUT_BEGINNING = re.compile(
 )
 _EDGE = re.compile(r"-{4,5}\ ?(?:(?P<begin>BEGIN)|END)\ (?:[A-Z0-9]+\ )*PRIVATE\ KEY(?:\ BLOCK)?\ ?-{4,5}", re.VERBOSE)
 _PUTTY_LINE = "(?:Encryption|Comment|Public-Lines|Private-Lines|Key-Derivation|Argon2-\\w+|Private-MAC):"
+_PUTTY_BEGINS = re.compile(r"PuTTY-User-Key-File-\d")
 _PUTTY = re.compile(
     rf"""PuTTY-User-Key-File-\d+:\ *[\w-]*
     (?:{_BETWEEN}+(?:
@@ -58,8 +59,10 @@ _LAYOUTS = re.compile(f"{_BETWEEN}+")
 def private_keys(text: str) -> Iterator[Span]:
     """Yield private keys: whole, without their end, or without their beginning, as the last lines of an output are."""
     if "PuTTY-User-Key-File-" in text:
-        for match in _PUTTY.finditer(text):
-            if _HAS_LINE.search(match[0]):
+        # From each beginning, also one that stands in what another begins.
+        for begin in _PUTTY_BEGINS.finditer(text):
+            match = _PUTTY.match(text, begin.start())
+            if match and _HAS_LINE.search(match[0]):
                 yield *match.span(), _LAYOUTS.sub(" ", match[0])
     edges = list(_EDGE.finditer(text)) if "PRIVATE KEY" in text else []
     last_end = 0

@@ -88,3 +88,9 @@ def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
     REDACTOR.text(text)
     assert time.process_time() - began < 2
+
+
+def test_masking_what_is_masked_changes_nothing_where_one_key_begins_in_another() -> None:
+    redactor = Redactor(["7788991"], lambda: b"k" * 32)
+    once = redactor.text(f"PuTTY-User-Key-File-3: x7788991PuTTY-User-Key-File-3: x{LINES[0]}")
+    assert redactor.text(once) == once
