@@ -70,7 +70,7 @@ def _place(home: Home) -> Iterator[Check]:
 
 
 def _isolation() -> Iterator[Check]:
-    from drysweep_pipeline.confinement import VARIABLE, available, isolation_of
+    from drysweep_pipeline.children.confinement import VARIABLE, available, isolation_of
     from drysweep_pipeline.errors import Refused
 
     try:

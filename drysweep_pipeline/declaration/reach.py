@@ -7,7 +7,7 @@ to be read is refused where it would lead to what was found; what else lies besi
 from collections.abc import Iterator
 from pathlib import Path
 
-from drysweep_pipeline.confinement import holds, leads_into, other_homes, places_of
+from drysweep_pipeline.children.confinement import holds, leads_into, other_homes, places_of
 from drysweep_pipeline.declaration.checks import document_of
 from drysweep_pipeline.declaration.model import CommandJudge, CommandStrategy, InAChild, Sweep
 from drysweep_pipeline.declaration.reading import Declaration

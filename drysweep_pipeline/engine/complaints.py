@@ -4,7 +4,8 @@ A program that asks for a file it may not read and goes on without it has kept i
 nothing. Whether that matters only its author can tell, so it is said where a person looks.
 """
 
-from drysweep_pipeline import confinement, landing
+from drysweep_pipeline import landing
+from drysweep_pipeline.children import confinement
 from drysweep_pipeline.engine.campaign import Campaign
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Meter
 from drysweep_pipeline.candidates import COLUMNS
-from drysweep_pipeline.confinement import places_of
+from drysweep_pipeline.children.confinement import places_of
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import only_one, read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign

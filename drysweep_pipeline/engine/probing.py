@@ -12,7 +12,7 @@ from pathlib import Path
 
 from drysweep_pipeline import candidates, sandbox
 from drysweep_pipeline.budget import Budget, Meter, Spent
-from drysweep_pipeline.child import scratch_folder
+from drysweep_pipeline.children.child import scratch_folder
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import ScriptedMaterial, SqlStrategy, Strategy
 from drysweep_pipeline.engine.asking import Asking, land

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from drysweep_pipeline import landing, sandbox
 from drysweep_pipeline.budget import Budget, Meter
-from drysweep_pipeline.confinement import isolation_of
+from drysweep_pipeline.children.confinement import isolation_of
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.durable import only_one
 from drysweep_pipeline.engine.asking import Asking

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from drysweep_pipeline.child import Child, Program, environment, lines, scratch_folder
-from drysweep_pipeline.confinement import Confinement
+from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.confinement import Confinement
+from drysweep_pipeline.children.installation import declared_places, program_places
 from drysweep_pipeline.declaration.model import CommandStrategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import sarif
 from drysweep_pipeline.finders.jsonl import Lines, Row
 from drysweep_pipeline.finders.printed import angle_words, taken, texts, told, variables
 from drysweep_pipeline.finders.request import Found, Request
-from drysweep_pipeline.installation import declared_places, program_places
 from drysweep_pipeline.programs import filled, named, words
 
 

@@ -12,20 +12,20 @@ from typing import Any
 import pyarrow as pa
 
 from drysweep_pipeline.candidates import Unfit
-from drysweep_pipeline.child import Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.confinement import Confinement, hint
+from drysweep_pipeline.children.installation import called_with
+from drysweep_pipeline.children.worker import PATH as WORKER
 from drysweep_pipeline.complaints import told
-from drysweep_pipeline.confinement import Confinement, hint
 from drysweep_pipeline.declaration.model import PythonStrategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import jsonl
 from drysweep_pipeline.finders.jsonl import End, Lines, truncated
 from drysweep_pipeline.finders.printed import taken, variables
 from drysweep_pipeline.finders.request import Found, Request
-from drysweep_pipeline.installation import called_with
 from drysweep_pipeline.material.snapshot import DATABASE
 from drysweep_pipeline.programs import search_path
 from drysweep_pipeline.values import ONE_CALL
-from drysweep_pipeline.worker import PATH as WORKER
 
 _TABLE = "findings.arrow"
 

@@ -15,19 +15,19 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline.child import Children, Program, environment, scratch_folder
+from drysweep_pipeline.children.child import Children, Program, environment, scratch_folder
+from drysweep_pipeline.children.confinement import Confinement, hint
+from drysweep_pipeline.children.installation import called_with
+from drysweep_pipeline.children.worker import PATH as WORKER
 from drysweep_pipeline.complaints import told
-from drysweep_pipeline.confinement import Confinement, hint
 from drysweep_pipeline.declaration.model import PythonJudge
 from drysweep_pipeline.errors import FinderError
-from drysweep_pipeline.installation import called_with
 from drysweep_pipeline.judges import answer
 from drysweep_pipeline.judges.command import variables
 from drysweep_pipeline.judges.question import Call, Question, Ruling, no_answer
 from drysweep_pipeline.material.copy import copied
 from drysweep_pipeline.material.snapshot import DATABASE
 from drysweep_pipeline.programs import search_path
-from drysweep_pipeline.worker import PATH as WORKER
 
 PARALLEL = max(2, min(8, os.cpu_count() or 2))
 

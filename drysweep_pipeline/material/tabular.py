@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline import complaints, exact
-from drysweep_pipeline.child import Child, Program, environment, lines, scratch_folder
-from drysweep_pipeline.confinement import Confinement
+from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.confinement import Confinement
+from drysweep_pipeline.children.installation import interpreter_places
 from drysweep_pipeline.declaration.model import TablesMaterial, TableSource
 from drysweep_pipeline.errors import FinderError, MaterialError
-from drysweep_pipeline.installation import interpreter_places
 from drysweep_pipeline.material.globs import may_hide, pattern
 from drysweep_pipeline.material.listing import File, Listing, list_files, read_into
 from drysweep_pipeline.tabular.wanted import Wanted

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from drysweep_pipeline.confinement import available
+from drysweep_pipeline.children.confinement import available
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.wave import wave

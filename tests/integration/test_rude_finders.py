@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drysweep_pipeline.confinement import available
+from drysweep_pipeline.children.confinement import available
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay.pipeline import steps

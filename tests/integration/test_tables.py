@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drysweep_pipeline.confinement import is_confining
+from drysweep_pipeline.children.confinement import is_confining
 from drysweep_pipeline.declaration import errors, read_declaration
 from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.declaration.model import TablesMaterial, TableSource

@@ -12,16 +12,16 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "drysweep_pipeline"
 DAGSTER_SIDE = ("orchestration",)
 OWN_SQL = (
-    "ledger",
+    "children",
     "history",
-    "material",
     "judges",
+    "ledger",
+    "material",
+    "tabular",
     "binding.py",
     "candidates.py",
     "sandbox.py",
     "scratch.py",
-    "tabular",
-    "worker.py",
 )
 
 

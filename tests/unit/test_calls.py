@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from drysweep_pipeline import confinement, installation
-from drysweep_pipeline.calls import MACHINES, Machine, call_filter, filter_for
-from drysweep_pipeline.child import Child, Program, environment, lines
-from drysweep_pipeline.confinement import Confinement, available, isolation_of
+from drysweep_pipeline.children import confinement, installation
+from drysweep_pipeline.children.calls import MACHINES, Machine, call_filter, filter_for
+from drysweep_pipeline.children.child import Child, Program, environment, lines
+from drysweep_pipeline.children.confinement import Confinement, available, isolation_of
 from drysweep_pipeline.errors import FinderError
 
 needs_filter = pytest.mark.skipif(

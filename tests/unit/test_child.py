@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from drysweep_pipeline import child as children
-from drysweep_pipeline import leash
-from drysweep_pipeline.child import Child, Children, Program, environment, lines
+from drysweep_pipeline.children import child as children
+from drysweep_pipeline.children import leash
+from drysweep_pipeline.children.child import Child, Children, Program, environment, lines
 from drysweep_pipeline.errors import FinderError
 
 SOON = 15.0
@@ -301,7 +301,7 @@ def test_a_child_dies_with_the_process_that_started_it_and_so_does_what_it_start
     code = f"""
 import os, sys, time
 from pathlib import Path
-from drysweep_pipeline.child import Child, Program
+from drysweep_pipeline.children.child import Child, Program
 script = "setsid sleep 61.08 & echo up; exec sleep 61.08"
 child = Child(Program(("/bin/sh", "-c", script), Path({str(tmp_path)!r}), {{}}))
 child.line(time.monotonic() + 30, 30)

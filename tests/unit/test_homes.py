@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from drysweep_pipeline.confinement import around, other_homes, places_of
+from drysweep_pipeline.children.confinement import around, other_homes, places_of
 from drysweep_pipeline.homes import homes_at, is_home, parts_of
 
 

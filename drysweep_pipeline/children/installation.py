@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from drysweep_pipeline.children.worker import PATH as WORKER
 from drysweep_pipeline.programs import beside, search_path
-from drysweep_pipeline.worker import PATH as WORKER
 
 # Programs that stand in for others of the same name, which lie elsewhere in the folder above.
 _SHIMS = "shims"

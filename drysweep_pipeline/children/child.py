@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from drysweep_pipeline.confinement import SCRATCH_PREFIX, SYSTEM_PLACES, Confinement, hint, other_homes, walls
+from drysweep_pipeline.children.confinement import SCRATCH_PREFIX, SYSTEM_PLACES, Confinement, hint, other_homes, walls
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 

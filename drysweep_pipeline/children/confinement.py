@@ -25,7 +25,7 @@ from py_landlock import (
 )
 from py_landlock.abi import MAX_KNOWN_ABI, get_supported_fs, get_supported_scope
 
-from drysweep_pipeline.calls import call_filter
+from drysweep_pipeline.children.calls import call_filter
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.homes import homes_at, parts_of
 from drysweep_pipeline.values import Isolation
