@@ -13,10 +13,10 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
 from drysweep_pipeline.reports.beside import (
     behind,
+    denied,
     home_option,
     looked_at_nothing,
     merging,
-    refused,
     stand_of,
     sweep_argument,
 )
@@ -115,8 +115,8 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     merged = merging(home, campaign.home.name, campaign.id, facts["rounds"])
     if merged:
         put(f"findings are merged: {merged}")
-    if let_down := refused(home, campaign.home.name, campaign.id, facts["rounds"]):
-        put(f"may not have searched, being confined: {let_down}; `reads` declares what else it needs to read")
+    if said := denied(home, campaign.home.name, campaign.id, facts["rounds"]):
+        put(f"may not have searched, being confined: {said}; `reads` declares what else it needs to read")
     if noted := looked_at_nothing(home, campaign.home.name, campaign.id, facts["rounds"]):
         put(f"looked at nothing, as allow_empty declares: {noted}")
     if facts["report"]:

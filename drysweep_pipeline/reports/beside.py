@@ -10,9 +10,9 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
-from drysweep_pipeline.engine.complaints import let_down, noted
 from drysweep_pipeline.engine.quality import merged_by
 from drysweep_pipeline.engine.redacting import redactor_of
+from drysweep_pipeline.engine.remarks import denied_reads, noted
 from drysweep_pipeline.engine.repeats import turns_left
 from drysweep_pipeline.engine.state import queued_behind, read_states
 from drysweep_pipeline.errors import IntegrityError
@@ -49,10 +49,10 @@ def merging(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
     return redactor_of(recorded).text(said) if said else None
 
 
-def refused(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
+def denied(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
     """Return a sentence on strategies that were let down by their confinement, as far as manifests can still tell."""
     recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
-    return let_down(load(home, sweep, campaign), rounds) if recorded else None
+    return denied_reads(load(home, sweep, campaign), rounds) if recorded else None
 
 
 def looked_at_nothing(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.beside import looked_at_nothing, merging, redaction, refused, unread
+from drysweep_pipeline.reports.beside import denied, looked_at_nothing, merging, redaction, unread
 from drysweep_pipeline.reports.summary import told_of
 
 
@@ -21,7 +21,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
             "findings": [_finding(row) for row in past.findings() if row["verdict"] != "rejected"],
             "looked_at_nothing": looked_at_nothing(home, sweep, campaign, len(rounds)),
             "merging": merging(home, sweep, campaign, len(rounds)),
-            "refused": refused(home, sweep, campaign, len(rounds)),
+            "denied": denied(home, sweep, campaign, len(rounds)),
             "redaction": redaction(home, sweep, campaign),
             "rounds_detail": rounds,
             "strategy_yield": past.strategies(),

@@ -8,11 +8,11 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.beside import (
+    denied,
     home_option,
     looked_at_nothing,
     merging,
     redaction,
-    refused,
     stand,
     sweep_argument,
     unread,
@@ -58,7 +58,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
     parts = (
         _top(told, resume_command(standing, option), redaction(home, sweep, campaign)),
         _warned(merging(home, sweep, campaign, told["rounds"])),
-        _let_down(refused(home, sweep, campaign, told["rounds"])),
+        _denied(denied(home, sweep, campaign, told["rounds"])),
         _of_nothing(looked_at_nothing(home, sweep, campaign, told["rounds"])),
         _rounds(rounds, told["not_run"]),
         _found(found, told, option),
@@ -90,11 +90,11 @@ def _warned(merging: str | None) -> Iterator[str]:
         )
 
 
-def _let_down(refused: str | None) -> Iterator[str]:
-    if refused:
+def _denied(said: str | None) -> Iterator[str]:
+    if said:
         yield from (
             "",
-            f"**May not have searched:** {cell(refused, limit=2000)}. Being confined may be why, and what was not read "
+            f"**May not have searched:** {cell(said, limit=2000)}. Being confined may be why, and what was not read "
             "was not searched: `reads` declares what else a strategy needs.",
         )
 
