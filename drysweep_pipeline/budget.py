@@ -244,9 +244,9 @@ class Meter:
         return usage
 
 
-def free_meter() -> Meter:
-    """Return a meter that no ceiling holds, for calls that nobody counts."""
+def free_meter(worst: Usage = ONE_CALL) -> Meter:
+    """Return a meter that no ceiling holds, for calls of at most ``worst`` that no campaign counts."""
     budget = Budget(None, Spent())
-    reservation = budget.reserve(ONE_CALL, "uncounted")
+    reservation = budget.reserve(worst, "uncounted")
     assert reservation is not None, "nothing is refused without ceilings"
-    return Meter(budget, ONE_CALL, "uncounted", reservation)
+    return Meter(budget, worst, "uncounted", reservation)

@@ -83,7 +83,7 @@ def written_out(written: Written, plain: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _problem(written: Written, keys: Keys, plain: dict[str, Any], what: str, help: str) -> Problem:
-    if keys[-1:] == ("text",) and keys[-2:-1] == ("query",):
+    if keys[-1:] == ("text",) and keys[-2] in ("query", "prompt"):
         query: Any = plain
         for key in keys[:-1]:
             query = query[key]

@@ -93,7 +93,8 @@ def land(
 ) -> candidates.Taken:
     """Land what a strategy reported at ``path``, and what ``earlier`` attempts of it reported before they failed.
 
-    Rows that mention one of the ``planted`` names are left out. Raises ``RowsRefused`` where nothing can be taken in.
+    Rows that are of one of the ``planted`` names are left out, others land without the name; rows given as ``rows`` are
+    not looked at for them. Raises ``RowsRefused`` where nothing can be taken in.
     """
     if found.table is not None:
         return candidates.land_table(found.table, strategy.name, fields, path, planted)

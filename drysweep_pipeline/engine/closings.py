@@ -18,15 +18,15 @@ from drysweep_pipeline.engine.naming import sighted_in_round
 from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import by_chance, cuts_off
+from drysweep_pipeline.engine.state import GOING_ON
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger.absence import Absence, absences
 from drysweep_pipeline.lifecycle import EVIDENCE, Act, Deed
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.material.readable import Compared
-from drysweep_pipeline.values import Outcome, Rule
+from drysweep_pipeline.values import Rule
 
-_GOING_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
 _SHOWN = 3
 
 
@@ -71,7 +71,7 @@ class _Evidence:
 def close(ledger: Ledger, campaign: Campaign) -> None:
     """Record as fixed what an ended campaign gives evidence for, where the sweep declares that evidence fixes."""
     sweep, now = campaign.declaration.sweep, journal.standing(campaign)
-    if sweep.fixed_by != "evidence" or sweep.convergence.rule is not Rule.DRY or now.outcome in _GOING_ON:
+    if sweep.fixed_by != "evidence" or sweep.convergence.rule is not Rule.DRY or now.outcome in GOING_ON:
         return
     actions.take_in_landed(ledger, campaign)
     evidence = _weighed(campaign, absences(ledger, campaign.id, campaign.place(0)))

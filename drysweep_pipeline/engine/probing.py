@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from drysweep_pipeline import candidates, sandbox
-from drysweep_pipeline.budget import Budget, Meter, Spent
+from drysweep_pipeline.budget import free_meter
 from drysweep_pipeline.children.child import scratch_folder
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import ScriptedMaterial, SqlStrategy, Strategy
@@ -115,7 +115,7 @@ def _look(asker: Campaign, strategy: Strategy, snapshot: Snapshot) -> Looked:
     """Look once, over copies of its own: a path into them is one of the things that are not the same twice."""
     sweep = asker.declaration.sweep
     asked = look(strategy, sweep.name, asker.id, 1, 0)
-    meter = _meter(strategy)
+    meter = free_meter(strategy.worst)
     usage = meter.reserved
     try:
         with Asking(asker, 1, snapshot) as asking, asking.children:
@@ -131,14 +131,6 @@ def _look(asker: Campaign, strategy: Strategy, snapshot: Snapshot) -> Looked:
     refusal = f"row {first.row}: {first.reason}" if first else None
     failure = str(found.failure) if found.failure is not None else None
     return Looked(identities, frozenset(_named(found)), taken.refused, failure or refusal, usage)
-
-
-def _meter(strategy: Strategy) -> Meter:
-    """Return what counts the calls of one look; no ceiling is declared for a probe."""
-    budget = Budget(None, Spent())
-    reservation = budget.reserve(strategy.worst, _CAMPAIGN)
-    assert reservation is not None, "nothing is refused without ceilings"
-    return Meter(budget, strategy.worst, _CAMPAIGN, reservation)
 
 
 def _landed(

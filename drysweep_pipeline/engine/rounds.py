@@ -56,7 +56,7 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
     with open_ledger(campaign.home.ledger) as ledger:
         done = ledger_journal.round_row(ledger, campaign.id, round)
         if done is not None:
-            return _reported(campaign, round, manifest, done)
+            return _reported(manifest, done)
         # A campaign that was stopped meanwhile takes nothing in that it would never decide.
         check_due(campaign, round)
         manifest, files = _verified(campaign, manifest)
@@ -273,5 +273,5 @@ def _reasons(manifest: Manifest) -> dict[str, str]:
     return {run.strategy: run.reason or run.status for run in manifest.runs if run.status == "not_run"}
 
 
-def _reported(campaign: Campaign, round: int, manifest: Manifest, row: ledger_journal.RoundRow) -> IntakeReport:
+def _reported(manifest: Manifest, row: ledger_journal.RoundRow) -> IntakeReport:
     return IntakeReport(row.rows, row.distinct, row.fresh, row.reopened, row.complete, _reasons(manifest))

@@ -14,7 +14,6 @@ from drysweep_pipeline.finders.whole import Whole
 from drysweep_pipeline.posting import JSON, Answer, Postbox
 from drysweep_pipeline.values import Usage
 
-ISOLATION = "remote"
 LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 MAX_BYTES = 64 << 20
 MAX_LINE_BYTES = 4 << 20

@@ -18,7 +18,6 @@ from drysweep_pipeline.programs import filled, found, named, words
 
 PARALLEL = 8
 ANSWER_BYTES = 1 << 20
-PLACEHOLDERS = ("campaign", "round", "seed", "member", "material")
 
 
 def rule(question: Question) -> Generator[Ruling, None, None]:

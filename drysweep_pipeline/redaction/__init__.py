@@ -5,6 +5,6 @@ secrets is the declaration's business, and where a campaign's redactor comes fro
 """
 
 from drysweep_pipeline.redaction.process import hidden, hidden_data, remember, without_secrets
-from drysweep_pipeline.redaction.redactor import OFF, Mode, Redactor
+from drysweep_pipeline.redaction.redactor import Mode, Redactor
 
-__all__ = ["OFF", "Mode", "Redactor", "hidden", "hidden_data", "remember", "without_secrets"]
+__all__ = ["Mode", "Redactor", "hidden", "hidden_data", "remember", "without_secrets"]

@@ -174,9 +174,6 @@ class Redactor:
         return self._key_of() if self._key_of is not None else None
 
 
-OFF = Redactor(mode="off")
-
-
 def _free(name: str, taken: Container[str]) -> str:
     return next(each for number in count() if (each := f"{name}_{number}" if number else name) not in taken)
 

@@ -70,8 +70,8 @@ def test_ten_thousand_rows_of_one_finding_are_one_finding_and_every_hit_is_count
 
 def test_an_id_that_looks_like_a_number_or_a_date_stays_a_text(swept: Campaign) -> None:
     columns = "select distinct typeof(campaign), campaign from {}"
-    for view in ("campaigns", "rounds", "sightings", "events", "strategy_runs"):
-        assert ask(swept, columns.format(view)) in ([("VARCHAR", "20240101")], []), view
+    for view in ("campaigns", "rounds", "sightings", "strategy_runs"):
+        assert ask(swept, columns.format(view)) == [("VARCHAR", "20240101")], view
 
 
 def test_a_report_on_hostile_names_holds_nothing_that_runs_or_steers(swept: Campaign) -> None:

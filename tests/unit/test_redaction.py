@@ -367,6 +367,21 @@ def test_a_secret_that_is_written_down_is_refused_where_it_stands_and_not_quoted
     assert AWS not in str(problem)
 
 
+def test_a_secret_that_is_written_into_a_prompt_is_refused_by_the_name_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_text(f"look for {AWS}")
+    (tmp_path / "rows.sql").write_text("select service from services")
+    path = declare(tmp_path, {"a": NO_OWNER})
+    whole = json.loads(path.read_text())
+    send, price = {"query": {"file": "rows.sql"}}, {"input_usd_per_million": 0, "output_usd_per_million": 0}
+    model = {"name": "m", "kind": "llm", "model": "openai:x", "prompt": {"file": "prompt.md"}, "send": send}
+    whole["attributes"]["strategies"] = [{**model, "price": price}]
+    path.write_text(json.dumps(whole))
+    [problem] = errors(path)
+    assert problem.key == "strategies[0].prompt.file"
+    assert "prompt.md: what looks like a secret" in problem.what
+    assert AWS not in str(problem)
+
+
 def test_the_value_of_a_secret_variable_is_refused_unless_it_is_declared_plain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,12 +120,13 @@ def test_what_is_not_one_plain_document_is_refused_with_its_line(text: str, line
     assert error.line == line
 
 
-@pytest.mark.parametrize("text", ["", "# nothing but a comment\n", "---\n...\n"])
+@pytest.mark.parametrize("text", ["", "# nothing but a comment\n"])
 def test_an_empty_file_is_refused(text: str) -> None:
-    if text.startswith("---"):
-        assert read(text).data is None
-    else:
-        assert "empty" in str(refused(text))
+    assert "empty" in str(refused(text))
+
+
+def test_an_empty_document_is_nothing() -> None:
+    assert read("---\n...\n").data is None
 
 
 def test_aliases_that_expand_without_end_are_refused_before_they_are_built() -> None:
