@@ -2,7 +2,7 @@
 
 ``after_round`` and ``after_answer`` fold a campaign's journal, one decided round or one person's answer at a
 time, into a ``Standing``. No clock, no database, no randomness: the same journal gives the same standing. The
-rules are R3-R7 and R11-R13 of the design; which findings were fresh is intake's business.
+rules are R3-R7 and R11-R13 of docs/rules.md; which findings were fresh is intake's business.
 """
 
 from collections.abc import Mapping
