@@ -29,12 +29,9 @@ from drysweep_pipeline.declaration.model.parts import (
     not_allowed,
 )
 from drysweep_pipeline.declaration.model.services import Service
-from drysweep_pipeline.programs import placeholders
 from drysweep_pipeline.values import ONE_CALL, Usage, Verdict
 
 MOST_MEMBERS = 99
-# What is filled into the argv of a judge.
-JUDGE_ARGV_NAMES = ("material", "round", "campaign", "seed", "member")
 
 
 class NoJudge(Part):
@@ -96,16 +93,6 @@ class CommandJudge(ChildJudge):
 
     kind: Literal["command"]
     argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
-
-    @field_validator("argv")
-    @classmethod
-    def _can_be_filled_in(cls, argv: tuple[str, ...]) -> tuple[str, ...]:
-        for index, word in enumerate(argv):
-            for name in placeholders([word]):
-                if name not in JUDGE_ARGV_NAMES:
-                    known = ", ".join(f"{{{each}}}" for each in JUDGE_ARGV_NAMES)
-                    raise not_allowed(f"{{{name}}} is no placeholder", f"there is {known}", at=(index,))
-        return argv
 
 
 class PythonJudge(ChildJudge):
