@@ -196,7 +196,7 @@ def printing(folder: Path, *arguments: str, given: IO[bytes] | None = None) -> I
     with tempfile.TemporaryFile() as complaints:
         try:
             # As below.
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(  # noqa: S603 - git, with arguments of ours and no shell
                 _command(folder, arguments),
                 env=_environment(),
                 stdin=given or subprocess.DEVNULL,
@@ -237,7 +237,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = _command(folder, arguments)
     try:
         # No shell, no option that comes from the repository, and an environment of our own.
-        return subprocess.run(  # noqa: S603
+        return subprocess.run(  # noqa: S603 - git, with arguments of ours and no shell
             command, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:

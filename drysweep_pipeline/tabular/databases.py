@@ -7,19 +7,12 @@ from typing import Any
 
 import duckdb
 
+from drysweep_pipeline.sandbox import LOCKED
 from drysweep_pipeline.tabular import typed
 from drysweep_pipeline.tabular.names import checked, quoted
 from drysweep_pipeline.tabular.wanted import Unread, Wanted
 
 _SQLITE = b"SQLite format 3\0"
-_LOCKED: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "memory_limit": "2GB",
-    "temp_directory": "",
-}
 
 
 def is_sqlite(file: Path) -> bool:
@@ -63,7 +56,7 @@ def _sqlite_rows(connection: sqlite3.Connection, asked: str, names: list[str]) -
 def duckdb_table(wanted: Wanted) -> tuple[duckdb.DuckDBPyConnection, str]:
     """Return a locked connection to a DuckDB database, and SQL for the table. Raises ``Unread``."""
     [file] = wanted.files
-    connection = duckdb.connect(str(file), read_only=True, config=_LOCKED)
+    connection = duckdb.connect(str(file), read_only=True, config=LOCKED)
     connection.execute("set global TimeZone = 'UTC'")
     connection.execute("set lock_configuration = true")
     tables = connection.execute(

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,14 @@ def secrets(home: Home) -> list[str]:
     return sorted({str(path) for path in real.rglob("*")} | named)
 
 
+# Where temporary files lie, and in nobody's scratch folder.
+OUTSIDE = Path(tempfile.gettempdir(), f"drysweep-blindness-{os.getpid()}")
+
+
 def kept(home: Home, folder: Path) -> list[str]:
     """What nobody may write: the home, the material, what lies beside the declaration."""
     material = folder / "registry" / "services" / "new.yaml"
-    places = (home.root / "new", home.root / "history" / "history.duckdb", folder / "new", Path("/tmp/new"), material)
+    places = (home.root / "new", home.root / "history" / "history.duckdb", folder / "new", OUTSIDE, material)
     return [str(path) for path in places]
 
 
@@ -138,6 +143,7 @@ def test_no_child_reaches_the_home_or_changes_what_is_searched(place: Home, tmp_
     folder = tmp_path / "project"
     campaign = begin(declared(folder, probing(folder, place)), place)
     runs = {run.strategy: run for run in wave(campaign, 1)}
+    assert len(runs) == 4
     for name, run in runs.items():
         assert run.status == "ok", (name, run.reason)
         assert [row["subject"] for row in rows(campaign, run)] == [], name
@@ -178,6 +184,7 @@ def test_without_confinement_the_same_children_reach_all_of_it_and_the_report_sa
     steps(campaign, 1)
     manifest = read_manifest(campaign.folder(1))
     assert manifest is not None
+    assert len(manifest.runs) == 4
     for run in manifest.runs:
         reached = {row["subject"] for row in rows(campaign, run)}
         assert wanted <= reached, (run.strategy, wanted - reached)
@@ -186,7 +193,7 @@ def test_without_confinement_the_same_children_reach_all_of_it_and_the_report_sa
     assert "Not isolated: " in text
     told = json.loads(json_report.render(place, "small", campaign.id))
     assert {row["strategy"]: row["isolation"] for row in told["strategy_yield"]} == dict.fromkeys(runs_of(told), "none")
-    Path("/tmp/new").unlink(missing_ok=True)
+    OUTSIDE.unlink(missing_ok=True)
 
 
 def runs_of(told: dict[str, Any]) -> list[str]:

@@ -34,7 +34,7 @@ def main(checkout: Path, name: str, folder: Path) -> None:
 
 def _git(checkout: Path, *arguments: str) -> str:
     command = ["git", "-C", str(checkout), "-c", "core.quotePath=false", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, errors="replace").stdout  # noqa: S603
+    return subprocess.run(command, check=True, capture_output=True, text=True, errors="replace").stdout  # noqa: S603 - git, no shell
 
 
 def _texts(checkout: Path) -> Iterator[tuple[str, str]]:
