@@ -7,18 +7,19 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.asked import PLAIN, Asked
 from drysweep_pipeline.reports.beside import denied, looked_at_nothing, merging, redaction, unread
 from drysweep_pipeline.reports.summary import told_of
 
 
-def render(home: Home, sweep: str, campaign: str) -> str:
-    """Return the report of a campaign; rejected findings are left out of ``findings`` but counted and in ``states``."""
+def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
+    """Return the report of a campaign; rejected findings are counted and in ``states``, and listed where asked for."""
     with history(home) as connection:
         past = Past(connection, sweep, campaign)
         rounds = past.rounds()
         report: dict[str, Any] = {
             **told_of(past, home),
-            "findings": [_finding(row) for row in past.findings() if row["verdict"] != "rejected"],
+            "findings": [_finding(row) for row in past.findings() if asked.rejected or row["verdict"] != "rejected"],
             "looked_at_nothing": looked_at_nothing(home, sweep, campaign, len(rounds)),
             "merging": merging(home, sweep, campaign, len(rounds)),
             "denied": denied(home, sweep, campaign, len(rounds)),

@@ -7,6 +7,7 @@ from typing import Any
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.asked import PLAIN, Asked
 from drysweep_pipeline.reports.beside import (
     denied,
     home_option,
@@ -46,12 +47,12 @@ _MEANS: Mapping[Outcome, str] = {
 }
 
 
-def render(home: Home, sweep: str, campaign: str) -> str:
-    """Return the report of a campaign as Markdown; rejected findings are counted and not listed."""
+def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
+    """Return the report of a campaign as Markdown; rejected findings are counted, and listed only where asked for."""
     with history(home) as connection:
         past = Past(connection, sweep, campaign)
         told, rounds, strategies = told_of(past, home), past.rounds(), past.strategies()
-        found = [row for row in past.findings() if row["verdict"] != "rejected"]
+        found = [row for row in past.findings() if asked.rejected or row["verdict"] != "rejected"]
         option = home_option(home)
         standing = stand(home, sweep, campaign, past.head())
     steps = next_steps(standing, sweep_argument(home, sweep, campaign), option)
@@ -61,7 +62,7 @@ def render(home: Home, sweep: str, campaign: str) -> str:
         _denied(denied(home, sweep, campaign, told["rounds"])),
         _of_nothing(looked_at_nothing(home, sweep, campaign, told["rounds"])),
         _rounds(rounds, told["not_run"]),
-        _found(found, told, option),
+        _found(found, told, option, asked),
         _strategies(strategies),
         _unsearched(told, unread(home, sweep, campaign, rounds)),
         _meaning(told, steps, waits_for(standing, option)),
@@ -133,13 +134,13 @@ def _round(row: Row, lost: Iterable[Row]) -> tuple[str, ...]:
     return (str(row["round"]), str(row["fresh"]), str(row["reopened"]), *flags, cell(names))
 
 
-def _found(findings: Sequence[Row], told: Mapping[str, Any], option: str) -> Iterator[str]:
+def _found(findings: Sequence[Row], told: Mapping[str, Any], option: str, asked: Asked) -> Iterator[str]:
     yield from ("", "## What was found", "")
     if not findings:
-        yield "Nothing that was not rejected."
+        yield "Nothing." if asked.rejected else "Nothing that was not rejected."
     for severity, rows in groupby(findings, key=lambda row: row["severity"] or "of unknown severity"):
         yield from _severity(severity, list(rows), told, option)
-    if told["rejected"]:
+    if told["rejected"] and not asked.rejected:
         yield from ("", f"{count(told['rejected'], 'rejected finding')} not listed here.")
 
 
