@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 SIDE_BY_SIDE := -n auto --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check bench daemon older soak registry lock clean
+.PHONY: help demo test lint types check docs bench daemon older soak registry lock clean
 
 help:  ## Show what there is
 	@sed -n 's/^\([a-z]*\):.*##/\1 -/p' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ types: $(STAMP)  ## Check types
 	$(BIN)/mypy
 
 check: lint types test  ## All of lint, types and test
+
+docs: $(STAMP)  ## Build the documentation as a site, its links checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file .mkdocs/mkdocs.yml
+	@echo build/site/index.html
 
 bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios
 	$(BIN)/python -m benchmarks
