@@ -13,3 +13,10 @@ create table if not exists published.looked_again (
     source varchar not null,
     strategies varchar[] not null
 );
+create table if not exists published.angles (
+    sweep varchar not null,
+    campaign varchar not null,
+    strategy varchar not null,
+    position integer not null,
+    angle varchar not null
+);

@@ -116,6 +116,16 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             **_CANARIES,
         },
     ),
+    "angles": (
+        "One row an angle that a campaign's declaration has: how often it was looked along.",
+        {
+            **_SHARED,
+            "position": "where it stands among the strategy's angles, from 1",
+            "angle": "what it varies, as a JSON object; empty where the strategy declares none",
+            "looked": "decided rounds in which the strategy looked along it and ran to its end",
+            "not_run": "decided rounds in which it was to, and did not run to its end",
+        },
+    ),
     "findings": ("One row a finding, rejected ones left out.", _FINDING),
     "all_findings": ("One row a finding, rejected ones included.", _FINDING),
     "open_findings": (

@@ -5,8 +5,9 @@ history or the new one and never blocks the ledger. What is missing is found by 
 publication that was missed is made up for by the next one.
 """
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import filelock
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.declaration import thaw_json
+from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.durable import make_private, read_json, write_whole
 from drysweep_pipeline.errors import Busy
 from drysweep_pipeline.history.edition import bring_up, is_current
@@ -59,6 +61,15 @@ _ADD_LOOKED_AGAIN = """
     select $sweep, $campaign, $source, $strategies
     where not exists (
         select 1 from history.published.looked_again where sweep = $sweep and campaign = $campaign
+    )
+"""
+_ADD_ANGLE = """
+    insert into history.published.angles
+    select $sweep, $campaign, $strategy, $position, $angle
+    where not exists (
+        select 1
+        from history.published.angles
+        where sweep = $sweep and campaign = $campaign and strategy = $strategy and position = $position
     )
 """
 _FORGET_CHANGED = """
@@ -248,7 +259,7 @@ def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
 
 
 def _add_declared(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str) -> None:
-    """Publish of campaigns new to the history what blocks, and who looked again at what, as their records say."""
+    """Publish of campaigns new to the history what blocks, which angles there are, and who looked again at what."""
     for (campaign,) in connection.execute(_UNKNOWN, [sweep]).fetchall():
         path = home.sweep(sweep).landing(campaign) / "campaign.json"
         blocking = _BLOCKING
@@ -256,12 +267,24 @@ def _add_declared(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str)
             record = read_json(path)
             declared = thaw_json(record["declaration"]).sweep
             blocking = declared.convergence.blocking
+            _add_angles(connection, sweep, campaign, declared.strategies)
             if again := record.get("looked_again"):
                 who = [strategy.name for strategy in declared.strategies]
                 named = {"sweep": sweep, "campaign": campaign, "source": again["campaign"], "strategies": who}
                 connection.execute(_ADD_LOOKED_AGAIN, named)
         for severity in blocking:
             connection.execute(_ADD_BLOCKING, [sweep, campaign, severity.value])
+
+
+def _add_angles(
+    connection: duckdb.DuckDBPyConnection, sweep: str, campaign: str, strategies: Sequence[Strategy]
+) -> None:
+    """Publish the declared angles of a campaign, written as the ledger writes those that were taken."""
+    for strategy in strategies:
+        for position, angle in enumerate(strategy.angles or ({},), start=1):
+            text = json.dumps(angle, ensure_ascii=False, sort_keys=True)
+            named = {"sweep": sweep, "campaign": campaign, "strategy": strategy.name}
+            connection.execute(_ADD_ANGLE, {**named, "position": position, "angle": text})
 
 
 def _add_payload(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str, key: RoundKey) -> None:

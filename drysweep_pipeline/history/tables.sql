@@ -31,6 +31,14 @@ create table published.looked_again (
     strategies varchar[] not null
 );
 
+create table published.angles (
+    sweep varchar not null,
+    campaign varchar not null,
+    strategy varchar not null,
+    position integer not null,
+    angle varchar not null
+);
+
 create table published.rounds (
     sweep varchar not null,
     campaign varchar not null,

@@ -222,6 +222,32 @@ select
 from published.strategy_runs s
 join published.campaigns c using (sweep, campaign);
 
+create or replace view main.angles as
+with looks as (
+    select
+        sweep,
+        campaign,
+        strategy,
+        angle,
+        count(distinct round) filter (status = 'ok') as looked,
+        count(distinct round) as asked
+    from published.strategy_runs
+    group by sweep, campaign, strategy, angle
+)
+select
+    a.sweep,
+    a.campaign,
+    a.strategy,
+    a.position,
+    a.angle,
+    coalesce(l.looked, 0) as looked,
+    coalesce(l.asked - l.looked, 0) as not_run,
+    c.outcome
+from published.angles a
+join published.campaigns c using (sweep, campaign)
+left join looks l
+    on l.sweep = a.sweep and l.campaign = a.campaign and l.strategy = a.strategy and l.angle = a.angle;
+
 create or replace view main.sightings as
 select
     s.sweep,
