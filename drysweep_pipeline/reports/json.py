@@ -4,30 +4,26 @@ import json
 import math
 from typing import Any
 
-from drysweep_pipeline.history import history
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.asked import PLAIN, Asked
-from drysweep_pipeline.reports.beside import denied, looked_at_nothing, merging, redaction, unread
-from drysweep_pipeline.reports.summary import told_of
+from drysweep_pipeline.reports.contents import contents
 
 
 def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
     """Return the report of a campaign; rejected findings are counted and in ``states``, and listed where asked for."""
-    with history(home) as connection:
-        past = Past(connection, sweep, campaign)
-        rounds = past.rounds()
-        report: dict[str, Any] = {
-            **told_of(past, home),
-            "findings": [_finding(row) for row in past.findings() if asked.rejected or row["verdict"] != "rejected"],
-            "looked_at_nothing": looked_at_nothing(home, sweep, campaign, len(rounds)),
-            "merging": merging(home, sweep, campaign, len(rounds)),
-            "denied": denied(home, sweep, campaign, len(rounds)),
-            "redaction": redaction(home, sweep, campaign),
-            "rounds_detail": rounds,
-            "strategy_yield": past.strategies(),
-            "unread": [{"file": file, "reason": reason} for file, reason in unread(home, sweep, campaign, rounds)],
-        }
+    said = contents(home, sweep, campaign, asked)
+    report: dict[str, Any] = {
+        **said.told,
+        "findings": [_finding(row) for row in said.findings],
+        "looked_at_nothing": said.looked_at_nothing,
+        "merging": said.merging,
+        "denied": said.denied,
+        "redaction": said.redaction,
+        "rounds_detail": said.rounds,
+        "strategy_yield": said.strategies,
+        "unread": [{"file": file, "reason": reason} for file, reason in said.unread],
+    }
     return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

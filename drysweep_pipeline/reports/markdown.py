@@ -4,24 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from drysweep_pipeline.history import history
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.asked import PLAIN, Asked
-from drysweep_pipeline.reports.beside import (
-    denied,
-    home_option,
-    looked_at_nothing,
-    merging,
-    redaction,
-    stand,
-    sweep_argument,
-    unread,
-)
-from drysweep_pipeline.reports.steps import Step, next_steps
-from drysweep_pipeline.reports.summary import told_of
+from drysweep_pipeline.reports.contents import contents
+from drysweep_pipeline.reports.steps import Step
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
-from drysweep_pipeline.reports.waiting import Waiting, resume_command, waits_for
+from drysweep_pipeline.reports.waiting import Waiting
 from drysweep_pipeline.values import Outcome
 
 SHOWN = 50
@@ -49,23 +38,18 @@ _MEANS: Mapping[Outcome, str] = {
 
 def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
     """Return the report of a campaign as Markdown; rejected findings are counted, and listed only where asked for."""
-    with history(home) as connection:
-        past = Past(connection, sweep, campaign)
-        told, rounds, strategies = told_of(past, home), past.rounds(), past.strategies()
-        found = [row for row in past.findings() if asked.rejected or row["verdict"] != "rejected"]
-        option = home_option(home)
-        standing = stand(home, sweep, campaign, past.head())
-    steps = next_steps(standing, sweep_argument(home, sweep, campaign), option)
+    said = contents(home, sweep, campaign, asked)
+    told = said.told
     parts = (
-        _top(told, resume_command(standing, option), redaction(home, sweep, campaign)),
-        _warned(merging(home, sweep, campaign, told["rounds"])),
-        _denied(denied(home, sweep, campaign, told["rounds"])),
-        _of_nothing(looked_at_nothing(home, sweep, campaign, told["rounds"])),
-        _rounds(rounds, told["not_run"]),
-        _found(found, told, option, asked),
-        _strategies(strategies),
-        _unsearched(told, unread(home, sweep, campaign, rounds)),
-        _meaning(told, steps, waits_for(standing, option)),
+        _top(told, said.resume, said.redaction),
+        _warned(said.merging),
+        _denied(said.denied),
+        _of_nothing(said.looked_at_nothing),
+        _rounds(said.rounds, told["not_run"]),
+        _found(said.findings, told, said.option, asked),
+        _strategies(said.strategies),
+        _unsearched(told, said.unread),
+        _meaning(told, said.steps, said.waiting),
     )
     return "\n".join(line for part in parts for line in part)
 

@@ -1,0 +1,73 @@
+"""What a report says of a campaign, gathered once; every format is made from it, so that no two tell different numbers.
+
+How it is shown is each format's business. What the history alone tells comes from ``history.campaign``, what lies
+beside it from ``beside``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports import beside
+from drysweep_pipeline.reports.asked import PLAIN, Asked
+from drysweep_pipeline.reports.steps import Step, next_steps
+from drysweep_pipeline.reports.summary import told_of
+from drysweep_pipeline.reports.waiting import Stand, Waiting, resume_command, waits_for
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All that a report may say of one campaign.
+
+    ``told`` is the summary that ``run`` prints. ``findings`` are those that the campaign sighted, the worst first; the
+    rejected ones are among them only where they were ``asked`` for. ``unread`` are file and reason. ``option`` leads a
+    command to the home, with a blank before it.
+    """
+
+    asked: Asked
+    told: Mapping[str, Any]
+    rounds: Sequence[Row]
+    strategies: Sequence[Row]
+    findings: Sequence[Row]
+    unread: Sequence[tuple[str, str]]
+    merging: str | None
+    denied: str | None
+    looked_at_nothing: str | None
+    redaction: str | None
+    stand: Stand
+    steps: Sequence[Step]
+    waiting: Waiting | None
+    resume: str | None
+    option: str
+
+
+def contents(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> Contents:
+    """Return what a report says of a campaign. Raises ``NotFound`` where it was not published."""
+    with history(home) as connection:
+        return _gathered(home, Past(connection, sweep, campaign), asked)
+
+
+def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
+    sweep, campaign = past.sweep, past.campaign
+    rounds, option = past.rounds(), beside.home_option(home)
+    stand = beside.stand(home, sweep, campaign, past.head())
+    return Contents(
+        asked=asked,
+        told=told_of(past, home),
+        rounds=rounds,
+        strategies=past.strategies(),
+        findings=[row for row in past.findings() if asked.rejected or row["verdict"] != "rejected"],
+        unread=beside.unread(home, sweep, campaign, rounds),
+        merging=beside.merging(home, sweep, campaign, len(rounds)),
+        denied=beside.denied(home, sweep, campaign, len(rounds)),
+        looked_at_nothing=beside.looked_at_nothing(home, sweep, campaign, len(rounds)),
+        redaction=beside.redaction(home, sweep, campaign),
+        stand=stand,
+        steps=next_steps(stand, beside.sweep_argument(home, sweep, campaign), option),
+        waiting=waits_for(stand, option),
+        resume=resume_command(stand, option),
+        option=option,
+    )
