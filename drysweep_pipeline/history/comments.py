@@ -189,8 +189,12 @@ MACROS: Mapping[str, str] = {
     ),
     "new_between": "new_between(a, b): findings whose first sighting has an as_of after a and up to b",
     "campaign_diff": (
-        "campaign_diff(a, b): findings of two campaigns as fresh, still_there, reopened, gone or not_observed; gone "
-        "only where b converged and every strategy that had found it ran in b"
+        "campaign_diff(a, b): one row a finding, not rejected, that an earlier campaign a or a later one b of one "
+        "sweep sighted, or that was open after a; with both outcomes and the time between. change is fresh (b sighted "
+        "it, and its first sighting came after a), reopened (b sighted it after a fix), still_there (b sighted it, and "
+        "it was known by a), gone (b did not sight it, and it was fixed by then) or not_observed (b did not sight it, "
+        "and nothing says that it is fixed). looked_for tells of what b did not sight whether b converged with every "
+        "strategy that ever sighted it. An error where no sweep has both campaigns, a before b"
     ),
     "published": "published(): when each sweep was published, and up to which campaign and round",
 }

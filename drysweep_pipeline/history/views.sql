@@ -380,14 +380,30 @@ from main.findings
 where first_as_of > cast(a as timestamptz) and first_as_of <= cast(b as timestamptz);
 
 create or replace macro main.campaign_diff(a, b) as table
-with compared as (
-    select
-        older.sweep,
-        older.outcome as outcome_a,
-        newer.outcome as outcome_b
+with pairs as (
+    select list({
+        'sweep': older.sweep,
+        'as_of_a': older.as_of,
+        'seq_a': older.seq,
+        'last_round_a': older.rounds,
+        'outcome_a': older.outcome,
+        'as_of_b': newer.as_of,
+        'seq_b': newer.seq,
+        'outcome_b': newer.outcome
+    }) as pairs
     from published.campaigns older
     join published.campaigns newer on newer.sweep = older.sweep
-    where older.campaign = a and newer.campaign = b
+    where older.campaign = a and newer.campaign = b and (older.as_of, older.seq) < (newer.as_of, newer.seq)
+), compared as (
+    -- No row at all would read as no difference.
+    select unnest(
+        case
+            when pairs is null then error('no sweep has a campaign ' || a || ' and a later one ' || b)
+            else pairs
+        end,
+        recursive := true
+    )
+    from pairs
 ), in_a as (
     select distinct sweep, fp from published.sightings where campaign = a
 ), in_b as (
@@ -395,41 +411,87 @@ with compared as (
 ), reopened_in_b as (
     select distinct sweep, fp from published.events where campaign = b and name = 'finding_reopened'
 ), ran_in_b as (
-    select distinct sweep, strategy from published.strategy_runs where campaign = b and status = 'ok'
-), out_of_sight as (
-    -- Found in a by a strategy that did not run in b: its absence from b says nothing.
-    select distinct s.sweep, s.fp
-    from published.sightings s
-    left join ran_in_b r on r.sweep = s.sweep and r.strategy = s.strategy
-    where s.campaign = a and r.strategy is null
+    select r.sweep, list(distinct r.strategy) as strategies
+    from published.strategy_runs r
+    where
+        r.campaign = b
+        and r.status = 'ok'
+        and not exists (
+            select 1
+            from published.events e
+            where
+                e.sweep = r.sweep and e.campaign = r.campaign and e.round = r.round
+                and e.actor = r.strategy and e.name = 'finder_not_run'
+        )
+    group by r.sweep
+), lived as (
+    -- What people do after a campaign stands at its last round, and so was done between a and b.
+    select
+        l.sweep,
+        l.fp,
+        arg_max(l.state, l.ord) as state_by_b,
+        arg_max(l.state, l.ord) filter (
+            (l.as_of, l.seq) < (compared.as_of_a, compared.seq_a)
+            or (
+                (l.as_of, l.seq) = (compared.as_of_a, compared.seq_a)
+                and (l.round < compared.last_round_a or l.actor = 'evidence')
+            )
+        ) as state_by_a
+    from published.lives l
+    join compared using (sweep)
+    where (l.as_of, l.seq) <= (compared.as_of_b, compared.seq_b)
+    group by l.sweep, l.fp
+), known as (
+    select
+        f.*,
+        (c.as_of, c.seq) <= (compared.as_of_a, compared.seq_a) as by_a,
+        in_a.fp is not null as in_a,
+        in_b.fp is not null as in_b
+    from main.findings f
+    join compared on compared.sweep = f.sweep
+    join published.campaigns c on c.sweep = f.sweep and c.campaign = f.first_campaign
+    left join in_a on in_a.sweep = f.sweep and in_a.fp = f.fp
+    left join in_b on in_b.sweep = f.sweep and in_b.fp = f.fp
 )
 select
     f.sweep,
     f.fp,
     f.label,
     case
-        when in_b.fp is null and compared.outcome_b = 'converged' and out_of_sight.fp is null then 'gone'
-        when in_b.fp is null then 'not_observed'
         when reopened_in_b.fp is not null then 'reopened'
-        when in_a.fp is null and f.first_campaign = b then 'fresh'
-        else 'still_there'
+        when f.in_b and f.by_a then 'still_there'
+        when f.in_b then 'fresh'
+        when lived.state_by_b = 'fixed' then 'gone'
+        else 'not_observed'
     end as change,
     f.status,
     f.severity,
     f.title,
     f.path,
     f.line,
+    f.in_a as sighted_in_a,
+    f.in_b as sighted_in_b,
+    case
+        when not f.in_b
+            then compared.outcome_b = 'converged' and coalesce(list_has_all(ran_in_b.strategies, f.strategies), false)
+    end as looked_for,
     a as campaign_a,
+    compared.as_of_a,
     compared.outcome_a,
     b as campaign_b,
-    compared.outcome_b
-from main.findings f
+    compared.as_of_b,
+    compared.outcome_b,
+    compared.as_of_b - compared.as_of_a as apart,
+    date_diff('day', compared.as_of_a, compared.as_of_b) as days_apart
+from known f
 join compared on compared.sweep = f.sweep
-left join in_a on in_a.sweep = f.sweep and in_a.fp = f.fp
-left join in_b on in_b.sweep = f.sweep and in_b.fp = f.fp
 left join reopened_in_b on reopened_in_b.sweep = f.sweep and reopened_in_b.fp = f.fp
-left join out_of_sight on out_of_sight.sweep = f.sweep and out_of_sight.fp = f.fp
-where in_a.fp is not null or in_b.fp is not null;
+left join ran_in_b on ran_in_b.sweep = f.sweep
+left join lived on lived.sweep = f.sweep and lived.fp = f.fp
+where
+    f.in_a
+    or f.in_b
+    or (f.by_a and coalesce(lived.state_by_a, 'open') in ('open', 'reopened', 'escalated'));
 
 create or replace macro main.published() as table
 select
