@@ -47,7 +47,12 @@ def only_one(path: Path, refusal: str) -> Iterator[None]:
 def write_json(path: Path, data: Any) -> None:
     """Put ``data`` at ``path`` as JSON, whole or not at all."""
     text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
-    write_whole(path, lambda part: _put(part, text + "\n"))
+    write_text(path, text + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put a text at ``path``, whole or not at all."""
+    write_whole(path, lambda part: _put(part, text))
 
 
 def read_json(path: Path) -> Any:

@@ -20,6 +20,7 @@ from drysweep_pipeline.cli import (
     report,
     resume,
     run,
+    schema,
     sql,
     status,
     ui,
@@ -54,6 +55,7 @@ app.command("sql")(sql.sql)
 app.add_typer(findings.app)
 app.command("replay")(replay.replay)
 app.command("validate")(validate.validate)
+app.command("schema")(schema.schema)
 app.command("doctor")(doctor.doctor)
 app.command("ui")(ui.ui)
 

@@ -6,6 +6,7 @@ from pydantic import (
     Field,
     field_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from drysweep_pipeline.declaration.model.materials import (
     AnyMaterial,
@@ -26,10 +27,14 @@ class Canary(Part):
     ``angles``: it is expected only where the angle of the round has all the values of one of these.
     """
 
-    name: Name
-    finding: dict[str, Scalar] = Field(min_length=1)
-    strategies: tuple[Name, ...] = ()
-    angles: tuple[dict[str, Scalar], ...] = ()
+    name: Name = Field(description="Its own name: lower-case letters, digits and _, a letter first")
+    finding: dict[str, Scalar] = Field(
+        min_length=1, description="The finding that it is: a value for each field of the fingerprint"
+    )
+    strategies: tuple[Name, ...] = Field(default=(), description="Who should report it; everybody unless given")
+    angles: tuple[dict[str, Scalar], ...] = Field(
+        default=(), description="It is expected only where the angle of the round has all the values of one of these"
+    )
 
     def expected(self, strategy: str, angle: dict[str, Any]) -> bool:
         """Tell whether a strategy should report it at an angle."""
@@ -39,17 +44,20 @@ class Canary(Part):
 
 
 class Canaries(Part):
-    """Known problems to plant in a copy of the snapshot; ``digest`` of the folder is filled in when this is read.
+    """Known problems to plant in a copy of the snapshot.
 
-    ``path`` is for material that has files, ``rows`` (by table) for material that has tables. ``marks``: words that
-    stand in what is planted, and nowhere else, beside its paths and the names of its services.
+    ``digest`` of the folder is filled in when this is read. ``path`` is for material that has files, ``rows`` (by
+    table) for material that has tables. ``marks``: words that stand in what is planted, and nowhere else, beside its
+    paths and the names of its services.
     """
 
-    expect: tuple[Canary, ...] = Field(min_length=1)
-    path: str = ""
-    rows: dict[str, Annotated[tuple[dict[str, Scalar | None], ...], Field(min_length=1)]] = Field(default_factory=dict)
-    marks: tuple[str, ...] = ()
-    digest: str = ""
+    expect: tuple[Canary, ...] = Field(min_length=1, description="The planted problems")
+    path: str = Field(default="", description="A folder of files to plant, for material that has files")
+    rows: dict[str, Annotated[tuple[dict[str, Scalar | None], ...], Field(min_length=1)]] = Field(
+        default_factory=dict, description="Rows to plant, by table, for material that has tables"
+    )
+    marks: tuple[str, ...] = Field(default=(), description="Words that stand in what is planted, and nowhere else")
+    digest: SkipJsonSchema[str] = ""
 
     @field_validator("expect")
     @classmethod

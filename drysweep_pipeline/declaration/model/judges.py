@@ -37,14 +37,20 @@ MOST_MEMBERS = 99
 class NoJudge(Part):
     """Nobody judges: every verdict is ``unjudged``."""
 
-    kind: Literal["none"] = "none"
+    kind: Literal["none"] = Field(default="none", description="Nobody judges; every verdict is unjudged")
 
 
 class PanelJudge(Part):
     """What every judge declares that judges: ``panel`` members are asked, ``majority`` of them must agree."""
 
-    panel: StrictInt = Field(default=1, json_schema_extra={"minimum": 1, "maximum": MOST_MEMBERS})
-    majority: StrictInt | None = None
+    panel: StrictInt = Field(
+        default=1,
+        json_schema_extra={"minimum": 1, "maximum": MOST_MEMBERS},
+        description="How many members are asked about each finding, each on its own",
+    )
+    majority: StrictInt | None = Field(
+        default=None, description="How many must say the same to decide; more than half unless given"
+    )
 
     @field_validator("panel")
     @classmethod
@@ -77,36 +83,47 @@ class PanelJudge(Part):
 class SqlJudge(PanelJudge):
     """One SELECT over the snapshot's tables and the table ``findings``; gives ``fp, verdict, reason``."""
 
-    kind: Literal["sql"]
-    query: Query
-    timeout_s: float = Field(default=120.0, gt=0)
+    kind: Literal["sql"] = Field(description="One SELECT that rules on the findings of a round")
+    query: Query = Field(description="The SELECT, in a file; it gives fp, verdict and, if it likes, reason")
+    timeout_s: float = Field(
+        default=120.0,
+        gt=0,
+        description="What still runs after so many seconds is interrupted, and its findings are undecided",
+    )
 
 
 class ChildJudge(InAChild, PanelJudge):
     """What judges declare that rule in a child process."""
 
-    timeout_s: float = Field(default=120.0, gt=0)
+    timeout_s: float = Field(
+        default=120.0, gt=0, description="What still runs after so many seconds is ended, and its finding is undecided"
+    )
 
 
 class CommandJudge(ChildJudge):
     """A program that is given one finding as JSON on stdin and prints its verdict as JSON; ``argv`` meets no shell."""
 
-    kind: Literal["command"]
-    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    kind: Literal["command"] = Field(description="A program that is asked about each finding")
+    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        min_length=1,
+        description="The program and its arguments; no shell reads them; {material}, {seed}, {member} are filled in",
+    )
 
 
 class PythonJudge(ChildJudge):
     """A function, ``module:name``, that is called with a finding and the material and returns its verdict."""
 
-    kind: Literal["python"]
-    call: Call
+    kind: Literal["python"] = Field(description="A function that is called with each finding")
+    call: Call = Field(
+        description="The function, as module:name; found beside the declaration, in its project, or installed"
+    )
 
 
 class HttpJudge(Service, PanelJudge):
     """A service that is sent one finding as JSON and answers with its verdict as JSON."""
 
-    kind: Literal["http"]
-    timeout_s: float = Field(default=120.0, gt=0)
+    kind: Literal["http"] = Field(description="A service that is asked about each finding")
+    timeout_s: float = Field(default=120.0, gt=0, description="What is not answered after so many seconds is undecided")
 
 
 class LlmJudge(PanelJudge, Terms):
@@ -117,16 +134,30 @@ class LlmJudge(PanelJudge, Terms):
     that the finding names are quoted. ``max_chars``: how much is shown of the finding and of those lines.
     """
 
-    kind: Literal["llm"]
-    models: tuple[ModelName | Model, ...] = Field(min_length=1)
-    base_url: ServerAddress | None = None
-    api_key_env: EnvironmentName | None = None
-    price: Price | None = None
-    prompt: Prompt | None = None
-    send: Send | None = None
-    max_chars: StrictInt = Field(default=20_000, ge=1_000, le=MOST_SENT)
-    max_output_tokens: StrictInt = Field(default=1024, ge=16, le=MOST_SENT)
-    timeout_s: float = Field(default=120.0, gt=0)
+    kind: Literal["llm"] = Field(description="Language models that are asked to refute each finding")
+    models: tuple[ModelName | Model, ...] = Field(
+        min_length=1, description="The models; with several, the members of a panel take turns at them"
+    )
+    base_url: ServerAddress | None = Field(
+        default=None, description="Where models are served that are given by name only"
+    )
+    api_key_env: EnvironmentName | None = Field(default=None, description="The variable that holds their key")
+    price: Price | None = Field(default=None, description="What they cost")
+    prompt: Prompt | None = Field(
+        default=None, description="What they are asked, in a file, in place of drysweep's own"
+    )
+    send: Send | None = Field(
+        default=None,
+        description="A SELECT over the snapshot with the finding's fields bound; else the lines around it are quoted",
+    )
+    max_chars: StrictInt = Field(
+        default=20_000,
+        ge=1_000,
+        le=MOST_SENT,
+        description="How many characters are shown of the finding and of those lines",
+    )
+    max_output_tokens: StrictInt = Field(default=1024, ge=16, le=MOST_SENT, description="The most tokens of one answer")
+    timeout_s: float = Field(default=120.0, gt=0, description="What is not answered after so many seconds is undecided")
 
     def asked(self, member: int) -> Model:
         """Return the model that a member of the panel is; members count from 1."""
@@ -152,8 +183,10 @@ class LlmJudge(PanelJudge, Terms):
 class ScriptedJudge(PanelJudge):
     """Verdicts written down in advance: for each round, from ``subject/kind`` to the verdict; else confirmed."""
 
-    kind: Literal["scripted"]
-    rounds: tuple[dict[str, Verdict], ...] = ()
+    kind: Literal["scripted"] = Field(description="Verdicts written down in advance, for replays")
+    rounds: tuple[dict[str, Verdict], ...] = Field(
+        default=(), description="For each round, the verdict by subject/kind; else confirmed"
+    )
 
 
 AnyJudge = Annotated[

@@ -8,6 +8,7 @@ from pydantic import (
     Field,
     StrictInt,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from drysweep_pipeline import addresses
 from drysweep_pipeline.declaration.model.parts import MOST_SENT, EnvironmentName, Part, Send, not_allowed
@@ -34,22 +35,28 @@ def _is_reached_safely(url: str) -> str:
     return url
 
 
-ModelName = Annotated[str, AfterValidator(_names_a_model)]
+ModelName = Annotated[str, AfterValidator(_names_a_model), Field(json_schema_extra={"pattern": f"^{_MODEL.pattern}$"})]
 ServerAddress = Annotated[str, AfterValidator(_is_reached_safely)]
 
 
 class Prompt(Part):
     """What a model is asked, kept in a file beside the declaration; ``text`` is filled in when it is read."""
 
-    file: str
-    text: str = ""
+    file: str = Field(
+        description="A UTF-8 file with what the model is asked, in the folder of the declaration or below it"
+    )
+    text: SkipJsonSchema[str] = ""
 
 
 class Price(Part):
     """What a model costs, in US dollars for a million tokens."""
 
-    input_usd_per_million: float = Field(ge=0, le=_MOST_A_MILLION)
-    output_usd_per_million: float = Field(ge=0, le=_MOST_A_MILLION)
+    input_usd_per_million: float = Field(
+        ge=0, le=_MOST_A_MILLION, description="US dollars for a million tokens that are sent"
+    )
+    output_usd_per_million: float = Field(
+        ge=0, le=_MOST_A_MILLION, description="US dollars for a million tokens that are answered"
+    )
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
         """Return what so many tokens cost, in US dollars."""
@@ -59,10 +66,10 @@ class Price(Part):
 class Model(Part):
     """A model, ``provider:name``, where it is served, the variable that holds its key, and what it costs."""
 
-    model: ModelName
-    base_url: ServerAddress | None = None
-    api_key_env: EnvironmentName | None = None
-    price: Price | None = None
+    model: ModelName = Field(description="The model, as provider:name")
+    base_url: ServerAddress | None = Field(default=None, description="Where it is served, if not by its provider")
+    api_key_env: EnvironmentName | None = Field(default=None, description="The variable that holds its key")
+    price: Price | None = Field(default=None, description="What it costs, where that is not known or not so")
 
     def cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """Return what so many tokens cost, in US dollars; None where nobody knows."""
@@ -81,10 +88,22 @@ class Terms(Part):
     ``timeout_s``.
     """
 
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_output_tokens: StrictInt = Field(default=4096, ge=16, le=MOST_SENT)
-    reasks: StrictInt = Field(default=1, ge=0, le=MOST_RETRIES)
-    retries: StrictInt = Field(default=2, ge=0, le=MOST_RETRIES)
+    temperature: float | None = Field(
+        default=None, ge=0, le=2, description="How much is left to chance, from 0 to 2; the provider's own unless given"
+    )
+    max_output_tokens: StrictInt = Field(default=4096, ge=16, le=MOST_SENT, description="The most tokens of one answer")
+    reasks: StrictInt = Field(
+        default=1,
+        ge=0,
+        le=MOST_RETRIES,
+        description="How often it is told what was wrong with an answer of another shape; each is a call",
+    )
+    retries: StrictInt = Field(
+        default=2,
+        ge=0,
+        le=MOST_RETRIES,
+        description="How often a request is made again that was not answered; each is a call",
+    )
 
 
 def most_tokens(sent: Send | None, *texts: str) -> int:

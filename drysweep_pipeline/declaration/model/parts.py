@@ -12,6 +12,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
 )
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline.values import MOST_USED, SWEEP_NAME, Usage
@@ -76,8 +77,11 @@ def is_filled_in(name: str, angles: tuple[dict[str, Any], ...], at: tuple[str | 
             raise not_allowed(what, f"it has {', '.join(angle)}" if angle else None, at=at)
 
 
-Call = Annotated[str, AfterValidator(_names_a_function)]
-EnvironmentName = Annotated[str, AfterValidator(is_ours_to_pass_on)]
+# The patterns are for schemas; the validators refuse in words. Editors know letters of the alphabet only as such.
+Call = Annotated[str, AfterValidator(_names_a_function), Field(json_schema_extra={"pattern": r"^[^:\s]+:[^:\s]+$"})]
+EnvironmentName = Annotated[
+    str, AfterValidator(is_ours_to_pass_on), Field(json_schema_extra={"pattern": f"^{_ENVIRONMENT_NAME.pattern}$"})
+]
 
 
 class Part(BaseModel):
@@ -89,8 +93,8 @@ class Part(BaseModel):
 class Query(Part):
     """SQL kept in a file beside the declaration; ``text`` is filled in when the declaration is read."""
 
-    file: str
-    text: str = ""
+    file: str = Field(description="A UTF-8 file with one SELECT, in the folder of the declaration or below it")
+    text: SkipJsonSchema[str] = ""
 
 
 class Send(Part):
@@ -99,18 +103,26 @@ class Send(Part):
     ``allow_empty``: that there are none is a look at nothing, and not a query that no longer fits the material.
     """
 
-    query: Query
-    max_rows_sent: StrictInt = Field(default=1_000, ge=1, le=MOST_SENT)
-    max_chars: StrictInt = Field(default=100_000, ge=1, le=MOST_SENT)
-    allow_empty: StrictBool = False
+    query: Query = Field(description="The SELECT whose rows are sent")
+    max_rows_sent: StrictInt = Field(
+        default=1_000, ge=1, le=MOST_SENT, description="More rows than this are refused, never cut"
+    )
+    max_chars: StrictInt = Field(
+        default=100_000, ge=1, le=MOST_SENT, description="More characters than this are refused, never cut"
+    )
+    allow_empty: StrictBool = Field(
+        default=False, description="Having no rows to send is a look at nothing, and not a strategy that did not run"
+    )
 
 
 class AtMost(Part):
     """What one look or one ruling may use at most; that much is set aside before it begins."""
 
-    calls: StrictInt = Field(default=1, ge=1, le=MOST_USED.calls)
-    tokens: StrictInt = Field(default=0, ge=0, le=MOST_USED.tokens)
-    cost_usd: float = Field(default=0.0, ge=0, le=MOST_USED.cost_usd)
+    calls: StrictInt = Field(
+        default=1, ge=1, le=MOST_USED.calls, description="The most calls that one look, or one ruling, is or reports"
+    )
+    tokens: StrictInt = Field(default=0, ge=0, le=MOST_USED.tokens, description="The most tokens of it")
+    cost_usd: float = Field(default=0.0, ge=0, le=MOST_USED.cost_usd, description="The most US dollars of it")
 
     @property
     def usage(self) -> Usage:
@@ -121,10 +133,19 @@ class AtMost(Part):
 class InAChild(Part):
     """What is declared of whatever runs in a child process: what it is given beside its task, and its limits."""
 
-    env: tuple[EnvironmentName, ...] = ()
-    reads: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    memory_mb: StrictInt = Field(default=4096, ge=MIN_MEMORY_MB)
-    at_most: AtMost = AtMost()
+    env: tuple[EnvironmentName, ...] = Field(
+        default=(), description="Variables of this environment that it is given as well"
+    )
+    reads: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=(), description="What else it may read, relative to the declaration"
+    )
+    memory_mb: StrictInt = Field(
+        default=4096, ge=MIN_MEMORY_MB, description="The most memory of each of its processes, in MB"
+    )
+    at_most: AtMost = Field(
+        default=AtMost(),
+        description="What one look, or one ruling, may use at most; that much is set aside before it begins",
+    )
 
     @property
     def worst(self) -> Usage:

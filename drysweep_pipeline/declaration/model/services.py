@@ -20,12 +20,23 @@ MOST_RETRIES = 10
 class Service(Part):
     """Where a service is that answers over HTTP, what it is told in headers, and how often a call is tried again."""
 
-    allow_plain_http: StrictBool = False
-    url: str
-    headers: dict[str, str] = Field(default_factory=dict)
-    ca_file: Annotated[str, Field(min_length=1)] | None = None
-    retries: StrictInt = Field(default=2, ge=0, le=MOST_RETRIES)
-    at_most: AtMost = AtMost()
+    allow_plain_http: StrictBool = Field(default=False, description="Whether an address without TLS is allowed")
+    url: str = Field(description="Where the task is posted; https, unless allow_plain_http")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="What is sent as headers; {env.NAME} is replaced by that variable"
+    )
+    ca_file: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None, description="A file with the authorities that are trusted, relative to the declaration"
+    )
+    retries: StrictInt = Field(
+        default=2,
+        ge=0,
+        le=MOST_RETRIES,
+        description="How often a call is tried again that was not answered; each is a call",
+    )
+    at_most: AtMost = Field(
+        default=AtMost(), description="What one call may use at most; that much is set aside before it begins"
+    )
 
     @field_validator("url")
     @classmethod

@@ -31,14 +31,23 @@ from drysweep_pipeline.values import ONE_CALL, Usage
 class Strategy(Part):
     """What every strategy declares, whatever its kind."""
 
-    name: Name
-    kind: str
-    angles: tuple[dict[str, Scalar], ...] = ()
-    angle_order: Literal["declared", "shuffled"] = "declared"
-    timeout_s: float = Field(default=120.0, gt=0)
-    max_rows: int = Field(default=1_000_000, ge=1)
-    needs: tuple[str, ...] = ()
-    proves_absence: StrictBool = True
+    name: Name = Field(description="Its own name: lower-case letters, digits and _, a letter first")
+    kind: str = Field(description="How it looks")
+    angles: tuple[dict[str, Scalar], ...] = Field(
+        default=(),
+        description="What varies between rounds, a mapping each; SQL has its values as $name, argv as {angle.KEY}",
+    )
+    angle_order: Literal["declared", "shuffled"] = Field(
+        default="declared", description="Whether angles are taken as declared, or permuted anew for each campaign"
+    )
+    timeout_s: float = Field(default=120.0, gt=0, description="What still runs after so many seconds is interrupted")
+    max_rows: int = Field(default=1_000_000, ge=1, description="What gives more rows is cut off, and counts as not run")
+    needs: tuple[str, ...] = Field(
+        default=(), description="Patterns: where a file that matches cannot be read, the strategy does not run"
+    )
+    proves_absence: StrictBool = Field(
+        default=True, description="Whether not seeing a finding again is evidence that it is fixed"
+    )
 
     def asked(self, round: int) -> bool:
         """Tell whether this strategy is part of a round; all but scripted ones always are."""
@@ -53,8 +62,8 @@ class Strategy(Part):
 class SqlStrategy(Strategy):
     """One SELECT over the snapshot's tables; the values of the angle are bound as ``$name``."""
 
-    kind: Literal["sql"]
-    query: Query
+    kind: Literal["sql"] = Field(description="One SELECT over the snapshot's tables")
+    query: Query = Field(description="The SELECT, in a file")
 
 
 class OutsideStrategy(Strategy):
@@ -65,8 +74,14 @@ class OutsideStrategy(Strategy):
     again is no evidence, unless declared.
     """
 
-    deterministic: StrictBool = False
-    proves_absence: StrictBool = False
+    deterministic: StrictBool = Field(
+        default=False,
+        description="Whether the same material and angle give the same findings, whatever the seed and the round",
+    )
+    proves_absence: StrictBool = Field(
+        default=False,
+        description="Whether not seeing a finding again is evidence that it is fixed; here it has to be said",
+    )
 
 
 class ChildStrategy(InAChild, OutsideStrategy):
@@ -76,11 +91,18 @@ class ChildStrategy(InAChild, OutsideStrategy):
 class CommandStrategy(ChildStrategy):
     """A program that prints findings, a JSON object a line or as a SARIF log; ``argv`` meets no shell."""
 
-    kind: Literal["command"]
-    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
-    format: Literal["jsonl", "sarif"] = "jsonl"
-    ok_exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...] = Field(default=(0,), min_length=1)
-    allow_bare: StrictBool = False
+    kind: Literal["command"] = Field(description="A program that prints findings")
+    argv: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        min_length=1,
+        description="The program and its arguments; no shell reads them; {material}, {seed}, {angle.KEY} are filled in",
+    )
+    format: Literal["jsonl", "sarif"] = Field(
+        default="jsonl", description="What it prints: a JSON object a line, or a SARIF log"
+    )
+    ok_exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...] = Field(
+        default=(0,), min_length=1, description="Exit codes that say that it ran to its end"
+    )
+    allow_bare: StrictBool = Field(default=False, description="Whether a SARIF log without invocations counts as whole")
 
     @field_validator("argv")
     @classmethod
@@ -102,15 +124,17 @@ class CommandStrategy(ChildStrategy):
 class PythonStrategy(ChildStrategy):
     """A function, ``module:name``, that is called with the material, the angle and a generator of random numbers."""
 
-    kind: Literal["python"]
-    call: Call
+    kind: Literal["python"] = Field(description="A function that is called in a child process")
+    call: Call = Field(
+        description="The function, as module:name; found beside the declaration, in its project, or installed"
+    )
 
 
 class HttpStrategy(Service, OutsideStrategy):
     """A service that is sent the task, and rows of the snapshot where declared, and answers with findings."""
 
-    kind: Literal["http"]
-    send: Send | None = None
+    kind: Literal["http"] = Field(description="A service that is sent the task and answers with findings")
+    send: Send | None = Field(default=None, description="Rows of the snapshot that are sent along")
 
 
 def query_of(strategy: Strategy) -> Query | None:
@@ -132,12 +156,16 @@ class LlmStrategy(OutsideStrategy, Model, Terms):
     ``choices``: the values that it may give for a field of the fingerprint.
     """
 
-    kind: Literal["llm"]
-    prompt: Prompt
-    send: Send
-    choices: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    deterministic: Literal[False] = False
-    proves_absence: Literal[False] = False
+    kind: Literal["llm"] = Field(description="A language model that is sent rows and asked what is wrong with them")
+    prompt: Prompt = Field(description="What it is asked, in a file")
+    send: Send = Field(description="The rows of the snapshot that it is sent")
+    choices: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(
+        default_factory=dict, description="The values that it may give for a field of the fingerprint"
+    )
+    deterministic: Literal[False] = Field(default=False, description="Never: a model leaves what it says to chance")
+    proves_absence: Literal[False] = Field(
+        default=False, description="Never: what a model does not say again is no evidence"
+    )
 
     @field_validator("prompt")
     @classmethod
@@ -164,8 +192,10 @@ class LlmStrategy(OutsideStrategy, Model, Terms):
 class ScriptedStrategy(Strategy):
     """Findings written down in advance, a list a round; ``not_run`` fails, null is not asked."""
 
-    kind: Literal["scripted"]
-    rounds: tuple[tuple[dict[str, Any], ...] | Literal["not_run"] | None, ...] = ()
+    kind: Literal["scripted"] = Field(description="Findings written down in advance, for replays")
+    rounds: tuple[tuple[dict[str, Any], ...] | Literal["not_run"] | None, ...] = Field(
+        default=(), description="What it finds, a list a round; not_run fails, null is not asked"
+    )
 
     def asked(self, round: int) -> bool:
         """Tell whether the script has an entry for this round."""

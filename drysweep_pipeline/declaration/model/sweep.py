@@ -49,24 +49,39 @@ def _can_identify(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 
 IdentityFields = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1), AfterValidator(_can_identify)
+    tuple[Annotated[str, Field(min_length=1, json_schema_extra={"not": {"enum": sorted(NOT_REPORTED)}})], ...],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_can_identify),
 ]
 
 
 class Fingerprint(Part):
     """The fields that make a finding the same finding, in this order."""
 
-    fields: IdentityFields
+    fields: IdentityFields = Field(
+        description="Columns that every finding has, in order; together they make a finding the same finding"
+    )
 
 
 class Convergence(Part):
     """When a search has gone quiet: the rule, K, and what must have been tried."""
 
-    rule: Rule = Rule.DRY
-    k: StrictInt = Field(default=2, json_schema_extra={"minimum": 2})
-    blocking: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
-    cover: Literal["none", "all_angles"] = "none"
-    suspected_churn: Literal["log", "ask"] = "log"
+    rule: Rule = Field(
+        default=Rule.DRY,
+        description="dry: nothing new was found; clean: nothing blocking was raised that is not settled",
+    )
+    k: StrictInt = Field(
+        default=2, json_schema_extra={"minimum": 2}, description="How many quiet rounds in a row converge"
+    )
+    blocking: tuple[Severity, ...] = Field(
+        default=(Severity.BLOCKER, Severity.MAJOR), description="The severities that keep a round from being clean"
+    )
+    cover: Literal["none", "all_angles"] = Field(
+        default="none", description="all_angles: every angle must have been used on this snapshot as well"
+    )
+    suspected_churn: Literal["log", "ask"] = Field(
+        default="log", description="Whether suspected churn is only recorded, or a person is asked"
+    )
 
     @field_validator("k")
     @classmethod
@@ -79,20 +94,25 @@ class Convergence(Part):
 class Budget(Part):
     """Ceilings, all fixed before a campaign starts; calls are finder and judge calls together."""
 
-    rounds: StrictInt = Field(ge=1)
-    calls: StrictInt = Field(ge=1)
-    tokens: StrictInt | None = Field(default=None, ge=1)
-    cost_usd: float | None = Field(default=None, gt=0)
-    minutes: float | None = Field(default=None, gt=0)
-    on_exceeded: Literal["stop", "ask"] | None = None
+    rounds: StrictInt = Field(ge=1, description="The most rounds")
+    calls: StrictInt = Field(ge=1, description="The most calls, of strategies and of the judge together")
+    tokens: StrictInt | None = Field(default=None, ge=1, description="The most tokens")
+    cost_usd: float | None = Field(default=None, gt=0, description="The most US dollars")
+    minutes: float | None = Field(default=None, gt=0, description="The most minutes of looking and judging")
+    on_exceeded: Literal["stop", "ask"] | None = Field(
+        default=None,
+        description="Whether a ceiling ends the campaign (a dry one, unless given) or a person decides (a clean one)",
+    )
 
 
 class Schedule(Part):
     """When the sweep starts a campaign by itself."""
 
-    cron: str
-    timezone: str = "UTC"
-    if_waiting: Literal["skip", "queue", "supersede"] = "skip"
+    cron: str = Field(description="When: minute, hour, day of the month, month, day of the week")
+    timezone: str = Field(default="UTC", description="Whose clock, by its IANA name")
+    if_waiting: Literal["skip", "queue", "supersede"] = Field(
+        default="skip", description="What a tick does while an earlier campaign runs or waits for a person"
+    )
 
     @field_validator("cron")
     @classmethod
@@ -125,9 +145,14 @@ class Redaction(Part):
     them that hold none.
     """
 
-    mode: Literal["hash", "mask", "off"] = "hash"
-    env: tuple[EnvironmentName, ...] = ()
-    plain: tuple[EnvironmentName, ...] = ()
+    mode: Literal["hash", "mask", "off"] = Field(
+        default="hash",
+        description="hash: equal secrets get equal marks; mask: all get the same one; off: none is masked",
+    )
+    env: tuple[EnvironmentName, ...] = Field(
+        default=(), description="Variables that hold secrets, beside those that are named elsewhere"
+    )
+    plain: tuple[EnvironmentName, ...] = Field(default=(), description="Variables named elsewhere that hold no secret")
 
 
 def models_of(who: Part | None) -> tuple[Model, ...]:
@@ -140,20 +165,30 @@ def models_of(who: Part | None) -> tuple[Model, ...]:
 class Sweep(Part):
     """A declared search."""
 
-    name: Name
-    description: str = ""
-    owners: tuple[str, ...] = ()
-    material: AnyMaterial
-    fingerprint: Fingerprint
-    strategies: tuple[AnyStrategy, ...] = Field(min_length=1)
-    judge: AnyJudge = NoJudge()
-    convergence: Convergence = Convergence()
-    budget: Budget
-    turns: Literal["auto", "manual"] = "auto"
-    fixed_by: Literal["person", "evidence"] = "person"
-    schedule: Schedule | None = None
-    canaries: Canaries | None = None
-    redaction: Redaction = Redaction()
+    name: Name = Field(description="Its name: lower-case letters, digits and _, a letter first, at most 63 long")
+    description: str = Field(default="", description="One line for people")
+    owners: tuple[str, ...] = Field(
+        default=(), description="Owners as Dagster knows them: team:platform, or an address"
+    )
+    material: AnyMaterial = Field(description="What is searched")
+    fingerprint: Fingerprint = Field(description="Which fields make a finding the same finding")
+    strategies: tuple[AnyStrategy, ...] = Field(
+        min_length=1, description="The ways of looking, each blind to the others"
+    )
+    judge: AnyJudge = Field(default=NoJudge(), description="Who says whether a finding is one")
+    convergence: Convergence = Field(default=Convergence(), description="When the search has gone quiet")
+    budget: Budget = Field(description="The ceilings, all fixed before a campaign starts")
+    turns: Literal["auto", "manual"] = Field(
+        default="auto", description="manual: each further round waits for a go-ahead"
+    )
+    fixed_by: Literal["person", "evidence"] = Field(
+        default="person", description="evidence: what a later campaign of a dry sweep provably no longer sees is fixed"
+    )
+    schedule: Schedule | None = Field(default=None, description="When campaigns start by themselves")
+    canaries: Canaries | None = Field(default=None, description="Known problems to plant in a copy of the material")
+    redaction: Redaction = Field(
+        default=Redaction(), description="How secrets are masked, and which variables hold some"
+    )
 
     @field_validator("canaries")
     @classmethod
