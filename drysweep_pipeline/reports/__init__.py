@@ -4,41 +4,43 @@ Every report leads with the outcome, and is made from the published history; wha
 is there.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import json, markdown
-from drysweep_pipeline.reports.asked import PLAIN, Asked, Render
+from drysweep_pipeline.reports.asked import PLAIN, Asked
+from drysweep_pipeline.reports.contents import Contents, contents
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way to tell a campaign: what renders it, and how the names of its files end, and whether it is no text."""
+    """A way to tell a campaign: what renders it, how the names of its files end, and whether it is no text."""
 
-    render: Render
+    render: Callable[[Contents], str | bytes]
     suffix: str
     binary: bool = False
 
     def __call__(self, home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str | bytes:
         """Return the report of a campaign. Raises ``NotFound`` where it was not published."""
-        return self.render(home, sweep, campaign, asked)
+        return self.render(contents(home, sweep, campaign, asked))
 
 
 FORMATS: Mapping[str, Format] = {
     "md": Format(markdown.render, ".md"),
     "json": Format(json.render, ".json"),
 }
-# The JSON report comes last, so that it can name the report that a person is sent to first.
+# The one that a person is sent to comes first: the others name it.
 WRITTEN = ("md", "json")
 
 
 def write_report(home: Home, sweep: str, campaign: str) -> dict[str, Path]:
     """Write the reports that every campaign gets, each whole or not at all, and return where they lie by format."""
-    # One after the other, since the JSON report names one of those before it.
-    return {name: path for each in WRITTEN for name, path in write_reports(home, sweep, campaign, [each]).items()}
+    told = contents(home, sweep, campaign)
+    first = home.sweep(sweep).report(campaign, FORMATS[WRITTEN[0]].suffix)
+    return _write_all(home, replace(told, told={**told.told, "report": str(first)}), WRITTEN, {})
 
 
 def write_reports(
@@ -53,9 +55,14 @@ def write_reports(
 
     Nothing is written before all are rendered, and each file is whole or not there at all.
     """
-    told = {name: FORMATS[name](home, sweep, campaign, asked) for name in names}
-    paths = {name: home.sweep(sweep).report(campaign, FORMATS[name].suffix) for name in names} | dict(places or {})
-    for name, report in told.items():
+    return _write_all(home, contents(home, sweep, campaign, asked), names, places or {})
+
+
+def _write_all(home: Home, told: Contents, names: Sequence[str], places: Mapping[str, Path]) -> dict[str, Path]:
+    reports = {name: FORMATS[name].render(told) for name in names}
+    lie = home.sweep(told.told["sweep"]).report
+    paths = {name: lie(told.told["campaign"], FORMATS[name].suffix) for name in names} | dict(places)
+    for name, report in reports.items():
         _write(paths[name], report)
     return paths
 

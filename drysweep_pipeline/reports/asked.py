@@ -1,9 +1,6 @@
 """What a report can be asked for beyond the campaign; every format takes it, and heeds what concerns it."""
 
 from dataclasses import dataclass
-from typing import Protocol
-
-from drysweep_pipeline.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +17,3 @@ class Asked:
 
 PLAIN = Asked()
 """What every campaign gets: rejected findings are counted and not listed, and no cell is a formula."""
-
-
-class Render(Protocol):
-    """How a format makes a campaign into text, or into bytes where it is no text."""
-
-    def __call__(self, home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str | bytes:
-        """Return the report of a campaign. Raises ``NotFound`` where it was not published."""
-        ...

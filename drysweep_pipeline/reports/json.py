@@ -5,14 +5,11 @@ import math
 from typing import Any
 
 from drysweep_pipeline.history.campaign import Row
-from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.asked import PLAIN, Asked
-from drysweep_pipeline.reports.contents import contents
+from drysweep_pipeline.reports.contents import Contents
 
 
-def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
+def render(said: Contents) -> str:
     """Return the report of a campaign; rejected findings are counted and in ``states``, and listed where asked for."""
-    said = contents(home, sweep, campaign, asked)
     report: dict[str, Any] = {
         **said.told,
         "findings": [_finding(row) for row in said.findings],

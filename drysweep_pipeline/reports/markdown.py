@@ -5,9 +5,8 @@ from itertools import groupby
 from typing import Any
 
 from drysweep_pipeline.history.campaign import Row
-from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports.asked import PLAIN, Asked
-from drysweep_pipeline.reports.contents import contents
+from drysweep_pipeline.reports.asked import Asked
+from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.steps import Step
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
 from drysweep_pipeline.reports.waiting import Waiting
@@ -36,9 +35,8 @@ _MEANS: Mapping[Outcome, str] = {
 }
 
 
-def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
+def render(said: Contents) -> str:
     """Return the report of a campaign as Markdown; rejected findings are counted, and listed only where asked for."""
-    said = contents(home, sweep, campaign, asked)
     told = said.told
     parts = (
         _top(told, said.resume, said.redaction),
@@ -46,7 +44,7 @@ def render(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str:
         _denied(said.denied),
         _of_nothing(said.looked_at_nothing),
         _rounds(said.rounds, told["not_run"]),
-        _found(said.findings, told, said.option, asked),
+        _found(said.findings, told, said.option, said.asked),
         _strategies(said.strategies),
         _unsearched(told, said.unread),
         _meaning(told, said.steps, said.waiting),

@@ -25,8 +25,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
 from drysweep_pipeline.replay.pipeline import steps
-from drysweep_pipeline.reports import json as json_report
-from drysweep_pipeline.reports import markdown
+from drysweep_pipeline.reports import FORMATS
 from tests.finders import declared, rows
 from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
 
@@ -189,9 +188,9 @@ def test_without_confinement_the_same_children_reach_all_of_it_and_the_report_sa
         reached = {row["subject"] for row in rows(campaign, run)}
         assert wanted <= reached, (run.strategy, wanted - reached)
         assert run.isolation == "none"
-    text = markdown.render(place, "small", campaign.id)
+    text = FORMATS["md"](place, "small", campaign.id)
     assert "Not isolated: " in text
-    told = json.loads(json_report.render(place, "small", campaign.id))
+    told = json.loads(FORMATS["json"](place, "small", campaign.id))
     assert {row["strategy"]: row["isolation"] for row in told["strategy_yield"]} == dict.fromkeys(runs_of(told), "none")
     OUTSIDE.unlink(missing_ok=True)
 

@@ -19,8 +19,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun, read_manifest
 from drysweep_pipeline.mentions import HIDDEN
 from drysweep_pipeline.replay.pipeline import steps
-from drysweep_pipeline.reports import write_report
-from drysweep_pipeline.reports.markdown import render
+from drysweep_pipeline.reports import FORMATS, write_report
 from drysweep_pipeline.reports.summary import summary
 from tests.canaries import OWNERLESS, SERVICE, expecting, planted, said_in
 from tests.finders import command, declared, function, rows, waved
@@ -293,7 +292,7 @@ def test_the_example_of_the_page_finds_and_reports_what_it_says(tmp_path: Path) 
     told = summary(home, "limits", campaign.id)
     assert (told["outcome"], told["states"]) == ("converged", {"api/odd_limit": "open", "web/no_limit": "open"})
     [line] = re.findall(r"^```text\n(.*)\n```$", page, re.MULTILINE)
-    assert line in render(home, "limits", campaign.id)
+    assert line in FORMATS["md"](home, "limits", campaign.id)
 
 
 def test_what_is_taken_for_a_secret_is_no_name_for_something_planted(tmp_path: Path) -> None:

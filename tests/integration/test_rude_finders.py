@@ -12,7 +12,7 @@ from drysweep_pipeline.children.confinement import available
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay.pipeline import steps
-from drysweep_pipeline.reports import markdown
+from drysweep_pipeline.reports import FORMATS
 from tests.finders import command, declared, function, rows, waved
 from tests.sweeps import begin, registry
 
@@ -110,7 +110,7 @@ def test_what_a_finder_says_to_the_terminal_when_it_dies_is_told_without_its_tri
     campaign = begin(declared(tmp_path, [command(tmp_path, "tricks", says)]), home)
     list(wave(campaign, 1))
     steps(campaign, 1)
-    text = markdown.render(home, "small", campaign.id)
+    text = FORMATS["md"](home, "small", campaign.id)
     assert "cleared" in text
     assert "\x1b" not in text
     assert "\x07" not in text
@@ -139,11 +139,11 @@ except OSError as error:
     runs = {run.strategy: run for run in wave(campaign, 1)}
     assert {name: run.status for name, run in runs.items()} == {"chatty": "ok", "swallows": "ok"}
     assert runs["chatty"].complaint == "starting up"
-    report = markdown.render(Home(tmp_path / "home"), "small", campaign.id)
+    report = FORMATS["md"](Home(tmp_path / "home"), "small", campaign.id)
     assert "**May not have searched:** swallows said in round 1: no rules:" in report
     assert "chatty said" not in report
     # Not confined, it reads its rules, and there is nothing to say.
     monkeypatch.setenv("DRYSWEEP_ISOLATION", "none")
     again = begin(declared(tmp_path, [swallows, chatty]), Home(tmp_path / "home"), campaign="again")
     steps(again, 1)
-    assert "May not have searched" not in markdown.render(Home(tmp_path / "home"), "small", "again")
+    assert "May not have searched" not in FORMATS["md"](Home(tmp_path / "home"), "small", "again")

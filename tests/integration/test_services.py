@@ -31,8 +31,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.judges import Question
 from drysweep_pipeline.judges import http as judging
 from drysweep_pipeline.replay.pipeline import steps
-from drysweep_pipeline.reports import json as json_report
-from drysweep_pipeline.reports import markdown
+from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import ONE_CALL, Usage, Verdict
 from drysweep_pipeline.variation import Look
@@ -415,7 +414,7 @@ def test_a_secret_is_in_no_file_of_the_home_whatever_the_service_does_with_it(
     files = [each for each in home.root.rglob("*") if each.is_file()]
     unpacked = [repr(pq.read_table(each).to_pylist()) for each in files if each.suffix == ".parquet"]
     shown = [repr(ledger_rows(campaign)), repr(told), *unpacked]
-    shown += [each.render(home, "small", campaign.id) for each in (markdown, json_report)]
+    shown += [FORMATS[each](home, "small", campaign.id) for each in ("md", "json")]
     assert len(files) > 20
     assert any("***" in each for each in unpacked)
     assert not [each for each in files if TOKEN.encode() in each.read_bytes()]

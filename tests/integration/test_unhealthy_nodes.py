@@ -16,8 +16,7 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.quality import merged, merged_by
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports import json as json_report
-from drysweep_pipeline.reports import markdown
+from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from tests.sweeps import begin, declare, registry, run_to_its_end
 
@@ -68,8 +67,8 @@ def test_a_node_alone_merges_its_failures_and_ends_the_search_early(
 def test_both_reports_say_that_findings_are_merged(swept: dict[str, tuple[Campaign, dict[str, Any]]]) -> None:
     for name, says in (("unhealthy_nodes", False), ("nodes_alone", True)):
         campaign, _ = swept[name]
-        for render in (markdown.render, json_report.render):
-            text = render(campaign.home.home, name, campaign.id)
+        for format in ("md", "json"):
+            text = FORMATS[format](campaign.home.home, name, campaign.id)
             assert ("5 fingerprints merge distinct findings, which differ in failure_mode" in text) is says
 
 
