@@ -11,10 +11,11 @@
     ├── IntegrityError        landed files or the ledger are not what was recorded
     └── Busy                  somebody else holds what is needed; try later
 
-Each takes its culprits as data and says what, which, the effect and what helps. Stopping at a
-ceiling is a result, not an error: see ``values.Outcome``.
+Each takes its culprits as data and says what, which, the effect and what helps, and has a ``code``: the word for its
+condition, which programs may rely on. Stopping at a ceiling is a result, not an error: see ``values.Outcome``.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 # How many of the names that there are an error tells.
@@ -22,9 +23,14 @@ _NAMED = 10
 
 
 class DrysweepError(Exception):
-    """The base of all that drysweep raises on purpose; ``exit_code`` is what the command line returns."""
+    """The base of all that drysweep raises on purpose; ``exit_code`` is what the command line returns.
+
+    ``each``: the problems one by one, where this is the first of several that were found at once.
+    """
 
     exit_code = 1
+    code = "failed"
+    each: Sequence["DrysweepError"] = ()
 
     def __init__(
         self,
@@ -60,16 +66,20 @@ class DeclarationError(DrysweepError):
     """A sweep, scenario or option cannot be taken as written."""
 
     exit_code = 2
+    code = "declaration"
 
 
 class MaterialError(DrysweepError):
     """The material cannot be reached or frozen."""
 
     exit_code = 2
+    code = "material"
 
 
 class FinderError(DrysweepError):
     """A finder did not run to its end; ``status`` is the word recorded for the attempt."""
+
+    code = "finder"
 
     def __init__(self, what: str, *, status: str = "failed", help: str | None = None) -> None:
         self.status = status
@@ -79,6 +89,8 @@ class FinderError(DrysweepError):
 class RowsRefused(FinderError):
     """A finder returned rows that cannot be taken in; asking again would bring the same."""
 
+    code = "rows"
+
     def __init__(self, what: str, *, help: str | None = None) -> None:
         super().__init__(what, status="refused", help=help)
 
@@ -87,10 +99,13 @@ class Refused(DrysweepError):
     """A move that the rules do not allow; nothing was changed."""
 
     exit_code = 2
+    code = "refused"
 
 
 class NotFound(Refused):
     """No such sweep, campaign or finding; names the nearest there is."""
+
+    code = "not_found"
 
     def __init__(self, kind: str, name: str, known: list[str] | None = None) -> None:
         self.kind, self.name = kind, name
@@ -103,6 +118,8 @@ class NotFound(Refused):
 class RoundGap(Refused):
     """A round was asked for that is not due: the rounds of a campaign have no gaps."""
 
+    code = "round_gap"
+
     def __init__(self, campaign: str, asked: int, due: int | None) -> None:
         self.campaign, self.asked, self.due = campaign, asked, due
         next_one = f"round {due} is due" if due is not None else "none is due"
@@ -113,9 +130,11 @@ class IntegrityError(DrysweepError):
     """A landed file or the ledger is not what was recorded; it is not read."""
 
     exit_code = 7
+    code = "integrity"
 
 
 class Busy(DrysweepError):
     """Somebody else holds the file or the campaign; nothing was changed, try later."""
 
     exit_code = 75
+    code = "busy"

@@ -1,11 +1,9 @@
 """The commands by name, and the one place where errors become exit codes."""
 
-import io
-import json
 import os
 import signal
 import sys
-from typing import Any
+from typing import Annotated
 
 import typer
 
@@ -16,6 +14,7 @@ from drysweep_pipeline.cli import (
     demo,
     doctor,
     findings,
+    refusing,
     replay,
     report,
     resume,
@@ -28,7 +27,6 @@ from drysweep_pipeline.cli import (
 )
 from drysweep_pipeline.errors import DrysweepError
 
-INTERRUPTED = 130
 # Typer brings its own Click along, or uses the one installed; this is the base of its usage errors either way.
 _UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
@@ -37,10 +35,31 @@ app = typer.Typer(
     help="Search until the search goes quiet, and say honestly why it stopped.",
     no_args_is_help=True,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     pretty_exceptions_enable=False,
     # Rich would render the help with frames, and importing it would take longer than all else that --help does.
     rich_markup_mode=None,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from drysweep_pipeline.cli.versions import versions
+
+        for name, found in versions().items():
+            sys.stdout.write(f"{name} {found}\n")
+        raise typer.Exit
+
+
+@app.callback(epilog="drysweep COMMAND --help says more of a command, with an example.")
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which versions these are.")
+    ] = False,
+) -> None:
+    """Search until the search goes quiet, and say honestly why it stopped."""
+
+
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("campaigns")(campaigns.campaigns)
@@ -60,68 +79,30 @@ app.command("doctor")(doctor.doctor)
 app.command("ui")(ui.ui)
 
 
+def wants_json(given: list[str]) -> bool:
+    """Tell whether the answer is to be JSON, be it that the command cannot be made out."""
+    return "--json" in given[: given.index("--")] if "--" in given else "--json" in given
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    as_json = wants_json(given)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = app(given, standalone_mode=False)
+        code = app(given, prog_name="drysweep", standalone_mode=False)
     except DrysweepError as error:
-        return _refuse(error, as_json="--json" in given)
+        return refusing.refuse(error, as_json=as_json)
     except _UsageError as error:
-        return _usage(error, as_json="--json" in given)
+        return refusing.misused(error, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+        code = refusing.INTERRUPTED
     except BrokenPipeError:
         # The reader has what it wanted; Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        raise _without_secrets(error) from None
-    if code == INTERRUPTED:
-        sys.stderr.write("interrupted; `drysweep resume` goes on from the last whole round\n")
+        return refusing.unexpected(error, given, as_json=as_json)
+    if code == refusing.INTERRUPTED:
+        return refusing.interrupted(as_json=as_json)
     return code if isinstance(code, int) else 0
-
-
-def _without_secrets(error: Exception) -> BaseException:
-    """Return what nobody expected, for Python to show, with what this process knows to be secret masked."""
-    from drysweep_pipeline.redaction import without_secrets
-
-    return without_secrets(error)
-
-
-def _refuse(error: DrysweepError, *, as_json: bool) -> int:
-    if as_json:
-        _write_json(error.what, error.file, error.line, error.key, error.help)
-    else:
-        _complain(f"drysweep: {error}")
-    return error.exit_code
-
-
-def _usage(error: Any, *, as_json: bool) -> int:
-    if as_json:
-        _write_json(error.format_message(), None, None, None, "drysweep --help")
-    else:
-        from drysweep_pipeline.reports.text import safe_text
-
-        shown, message = io.StringIO(), error.format_message()
-        error.show(shown)
-        # What was typed may hold line ends too; those that stay are the usage's own.
-        _complain(*shown.getvalue().replace(message, safe_text(message)).rstrip("\n").split("\n"))
-    return 2
-
-
-def _complain(*lines: str) -> None:
-    # Here and not above, so that --help does not load what makes reports.
-    from drysweep_pipeline.cli.output import note
-
-    for line in lines:
-        note(line)
-
-
-def _write_json(what: str, file: str | None, line: int | None, key: str | None, help: str | None) -> None:
-    from drysweep_pipeline.redaction import hidden_data
-
-    said = hidden_data({"error": what, "file": file, "line": line, "key": key, "help": help})
-    problem: dict[str, Any] = {"schema_version": 1, **said}
-    sys.stdout.write(json.dumps(problem, ensure_ascii=False) + "\n")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +15,12 @@ from drysweep_pipeline.cli.options import (
     last_instant,
     project_root,
 )
-from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
+
+if TYPE_CHECKING:
+    # What --help has to wait for is parsed, never declared.
+    from drysweep_pipeline.declaration import Declaration
 
 
 def backfill(
@@ -62,7 +65,7 @@ def backfill(
 
 def _sweep_dates(
     place: Home,
-    declaration: Declaration,
+    declaration: "Declaration",
     first: datetime,
     last: datetime,
     every: str | None,
@@ -87,7 +90,7 @@ def _sweep_dates(
 
 def _look_again(
     place: Home,
-    declaration: Declaration,
+    declaration: "Declaration",
     strategies: str,
     first: datetime | None,
     last: datetime | None,

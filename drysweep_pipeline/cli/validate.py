@@ -37,6 +37,7 @@ def validate(
 
 def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
     """Say what is wrong or unwise in one file, probe it where that is asked for, and tell whether anything is wrong."""
+    from drysweep_pipeline.cli import refusing
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.redaction import hidden, hidden_data
 
@@ -47,10 +48,10 @@ def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
         said = {"file": str(path), "problems": [_as_json(p) for p in problems], "warnings": warnings}
         put_json({"schema_version": 1, **hidden_data({**said, **_probes_as_json(probes)})})
         return wrong
-    for problem in problems:
-        put(hidden(str(problem)))
-    for warning in warnings:
-        put(hidden(f"{path}: warning: {warning}"))
+    for line in (line for problem in problems for line in refusing.of(problem)):
+        put(line)
+    for line in (line for warning in warnings for line in refusing.warning(warning, str(path))):
+        put(line)
     for each in probes or ():
         put(hidden(f"{path}: {'wrong' if each.wrong else 'probe'}: {each.sentence}"))
         if each.named:
@@ -95,4 +96,5 @@ def _probes_as_json(probes: "list[Probe] | None") -> dict[str, Any]:
 
 
 def _as_json(problem: DrysweepError) -> dict[str, Any]:
-    return {"error": problem.what, "file": problem.file, "line": problem.line, "key": problem.key, "help": problem.help}
+    where = {"file": problem.file, "line": problem.line, "key": problem.key}
+    return {"error": problem.what, **where, "help": problem.help, "code": problem.code}

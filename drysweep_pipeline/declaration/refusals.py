@@ -101,7 +101,9 @@ def first_of(refusals: list[DeclarationError]) -> DeclarationError:
     # A question has its own end.
     join = " " if (first.help or "").endswith("?") else "; "
     help = f"{first.help}{join}{others}" if first.help else others
-    return DeclarationError(first.what, file=first.file, line=first.line, key=first.key, help=help)
+    told = DeclarationError(first.what, file=first.file, line=first.line, key=first.key, help=help)
+    told.each = tuple(refusals)
+    return told
 
 
 def problems(error: ValidationError, written: Written) -> list[Problem]:
