@@ -11,6 +11,13 @@ import typer
 
 from drysweep_pipeline.cli.options import HomeOption, home_of, project_root
 from drysweep_pipeline.errors import Refused
+from drysweep_pipeline.home import Home
+
+# Under a name of its own, since Dagster would show the module's beside every asset.
+_HOME_ALONE = """\
+load_from:
+  - python_module: {module_name: drysweep_pipeline.orchestration.location, location_name: drysweep}
+"""
 
 
 def ui(
@@ -28,7 +35,8 @@ def ui(
     environment = {**os.environ, "DRYSWEEP_HOME": str(place.root)}
     access = [] if write else ["--read-only"]
     note(f"http://127.0.0.1:{port}{'' if write else ' (read-only; --write to change things)'}")
-    command = [sys.executable, "-m", "dagster_webserver", "-h", "127.0.0.1", "-p", str(port), *access, *_location()]
+    listening = ["-h", "127.0.0.1", "-p", str(port), *access, "-w", str(_workspace(place))]
+    command = [sys.executable, "-m", "dagster_webserver", *listening]
     with subprocess.Popen(command, env=environment) as process:  # noqa: S603 - our own interpreter and arguments
         try:
             return process.wait()
@@ -49,9 +57,17 @@ def _check_port(port: int) -> None:
             raise Refused(f"port {port} cannot be used: {error.strerror}", key="port", help="give --port") from None
 
 
-def _location() -> list[str]:
-    """Return how to load the sweeps: the project's own code location, else what the home has seen."""
-    workspace: Path = project_root() / "workspace.yaml"
-    if workspace.exists():
-        return ["-w", str(workspace)]
-    return ["-m", "drysweep_pipeline.orchestration.location"]
+def _workspace(home: Home) -> Path:
+    """Return the file that says what to load: the project's own, else one that loads what the home has seen."""
+    from drysweep_pipeline.durable import write_whole
+
+    declared = project_root() / "workspace.yaml"
+    if declared.exists():
+        return declared
+    made = home.dagster / "workspace.yaml"
+    write_whole(made, lambda part: _put(part, _HOME_ALONE))
+    return made
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

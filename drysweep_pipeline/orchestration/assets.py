@@ -19,7 +19,7 @@ from drysweep_pipeline.engine.state import change_state, read_states, take_lease
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
-from drysweep_pipeline.orchestration import checks
+from drysweep_pipeline.orchestration import checks, showing
 from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
 from drysweep_pipeline.orchestration.typing import Result
@@ -73,7 +73,9 @@ def _common(declaration: Declaration) -> _Common:
 def _snapshot(declaration: Declaration) -> dg.AssetsDefinition:
     sweep = declaration.sweep.name
 
-    @dg.asset(key=[sweep, "snapshot"], kinds={"parquet"}, **_common(declaration))
+    kinds = {declaration.sweep.material.kind, "parquet"}
+
+    @dg.asset(key=[sweep, "snapshot"], kinds=kinds, **_common(declaration))
     def snapshot(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
         """The material that a round reads, frozen; the rounds of a dry campaign share one, named by its digest."""
         with hiding(home, declaration):
@@ -106,7 +108,12 @@ def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
                     keys[strategy.name],
                     deps=[dg.AssetKey([sweep, "snapshot"])],
                     kinds={strategy.kind, "parquet"},
-                    description=f"What {strategy.name} reported; a row is a candidate. Missing where it was not run.",
+                    description=(
+                        f"What the strategy {strategy.name} reported in a round, knowing nothing of what others "
+                        "find; a row is a candidate. A round in which it was not run is missing, and its check "
+                        "failed."
+                    ),
+                    metadata=showing.look(strategy),
                     **_owned(declaration),
                 )
                 for strategy in declaration.sweep.strategies
@@ -152,7 +159,7 @@ def _of_strategy(
         yield check
         return
     metadata: dict[str, Any] = {
-        "dagster/row_count": run.file.rows if run.file else 0,
+        **showing.rows(run.file.rows if run.file else 0),
         "angle": run.angle,
         "seconds": run.seconds,
         "calls": run.usage.calls,
@@ -180,7 +187,7 @@ def _intake(declaration: Declaration) -> dg.AssetsDefinition:
             report = engine.take_in(campaign, round)
             return dg.MaterializeResult(
                 metadata={
-                    "dagster/row_count": report.distinct,
+                    **showing.rows(report.distinct),
                     "candidates": report.rows,
                     "fresh": report.fresh,
                     "reopened": report.reopened,
@@ -211,7 +218,7 @@ def _verdicts(declaration: Declaration) -> dg.AssetsDefinition:
             report = engine.judge(campaign, round)
             return dg.MaterializeResult(
                 metadata={
-                    "dagster/row_count": report.judged,
+                    **showing.rows(report.judged),
                     "confirmed": report.confirmed,
                     "rejected": report.rejected,
                     "undecided": report.undecided,
@@ -231,6 +238,7 @@ def _budget(declaration: Declaration) -> dg.AssetsDefinition:
     @dg.asset(
         key=key,
         deps=[dg.AssetKey([sweep, "verdicts"])],
+        kinds={"json"},
         check_specs=[checks.within_ceilings(key)],
         **_common(declaration),
     )
@@ -271,7 +279,8 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
         with hiding(home, declaration):
             campaign, round = _round(home, sweep, context.partition_key)
             standing = engine.decide(campaign, round)
-            waiting = waits_for(stand_of(campaign), home_option(home))
+            stand = stand_of(campaign)
+            waiting = waits_for(stand, home_option(home))
             return dg.MaterializeResult(
                 metadata={
                     "outcome": standing.outcome.value,
@@ -280,6 +289,7 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
                     "k": campaign.policy.k,
                     "quiet": standing.quiet,
                     "rounds": standing.rounds,
+                    "fresh": showing.course(stand.course.rounds),
                 },
                 check_results=[checks.waiting_result(waiting)],
             )
@@ -289,11 +299,13 @@ def _decision(declaration: Declaration) -> dg.AssetsDefinition:
 
 def _report(declaration: Declaration) -> dg.AssetsDefinition:
     sweep = declaration.sweep.name
+    key = dg.AssetKey([sweep, "report"])
 
     @dg.asset(
-        key=[sweep, "report"],
+        key=key,
         deps=[dg.AssetDep(dg.AssetKey([sweep, "decision"]), partition_mapping=dg.AllPartitionMapping())],
         kinds={"markdown"},
+        check_specs=[checks.went_quiet(key)],
         partitions_def=campaigns_of(sweep),
         **_owned(declaration),
     )
@@ -314,9 +326,10 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
                     **({"waits_for": facts["waits_for"]["sentence"]} if facts["waits_for"] else {}),
                     "k": facts["k"],
                     "rounds": facts["rounds"],
-                    "summary": dg.MetadataValue.md(files["md"].read_text(encoding="utf-8")[:50_000]),
-                    **{f"file_{name}": dg.MetadataValue.path(path) for name, path in files.items()},
-                }
+                    **showing.files(files, home),
+                    "summary": showing.told(files),
+                },
+                check_results=[checks.outcome_result(facts)],
             )
 
     return report

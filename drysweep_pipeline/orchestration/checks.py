@@ -1,9 +1,10 @@
-"""Asset checks: whether a round is complete, seen holds nothing twice, fingerprints are good, nobody is asked.
+"""Asset checks: is a round complete, is nothing seen twice, are fingerprints good, is nobody asked, did it go quiet.
 
 Specs and results only; what they look at comes from the engine's reports. None is blocking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -128,6 +129,25 @@ def answer_seen(instance: dg.DagsterInstance, key: dg.AssetKey, campaign: str, s
             description=f"{campaign} was answered",
             metadata={},
         )
+    )
+
+
+def went_quiet(key: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the spec of the check that a campaign converged, so that no page shows one that was cut short as green."""
+    return dg.AssetCheckSpec(
+        "search_went_quiet", asset=key, description="The campaign converged; else what it saw is a lower bound."
+    )
+
+
+def outcome_result(facts: Mapping[str, Any]) -> dg.AssetCheckResult:
+    """Return whether a campaign converged, with its verdict; one that failed is an error, one cut short a warning."""
+    outcome = Outcome(facts["outcome"])
+    return dg.AssetCheckResult(
+        check_name="search_went_quiet",
+        passed=outcome is Outcome.CONVERGED,
+        severity=_ERROR if outcome is Outcome.FAILED else _WARN,
+        description=facts["verdict"],
+        metadata={"outcome": outcome.value, "k": facts["k"], "rounds": facts["rounds"]},
     )
 
 

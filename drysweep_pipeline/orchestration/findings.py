@@ -11,6 +11,7 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.deeds import Asked, Done
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.orchestration import showing
 from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import CAMPAIGN_TAG, SWEEP_TAG
 from drysweep_pipeline.reports import write_report
@@ -62,6 +63,7 @@ def findings_job(declaration: Declaration) -> dg.JobDefinition:
             "escalated, confirmed after all, or a risk withdrawn. All of it is recorded, or nothing."
         ),
         tags={SWEEP_TAG: sweep},
+        owners=list(declaration.sweep.owners),
     )
     def job() -> None:
         record_acts()
@@ -87,14 +89,13 @@ def _asked(number: int, config: ActConfig) -> list[Asked]:
 def _report(home: Home, sweep: str, campaign: Campaign) -> dg.AssetMaterialization:
     """Write the campaign's report again, and return that as Dagster shows it beside the earlier one."""
     files = write_report(home, sweep, campaign.id)
-    text = files["md"].read_text(encoding="utf-8")[:50_000]
     return dg.AssetMaterialization(
         asset_key=[sweep, "report"],
         partition=campaign.id,
         metadata={
             **_metadata(summary(home, sweep, campaign.id)),
-            "summary": dg.MetadataValue.md(text),
-            **{f"file_{name}": dg.MetadataValue.path(path) for name, path in files.items()},
+            **showing.files(files, home),
+            "summary": showing.told(files),
         },
     )
 

@@ -55,7 +55,12 @@ def round_job(declaration: Declaration) -> AssetJob:
         selection=dg.AssetSelection.groups(sweep) - dg.AssetSelection.assets([sweep, "report"]),
         # A process a step would cost half a minute a round; the strategies run in threads of one process.
         executor_def=dg.in_process_executor,
-        description=f"One round of {sweep}. {declaration.sweep.description}".strip(),
+        description=(
+            f"One round of {sweep}: every strategy looks, what is fresh is taken in and judged, the campaign is "
+            "decided. The sensor launches it; run again, a round asks nobody and changes nothing. "
+            f"{declaration.sweep.description}"
+        ).strip(),
+        owners=list(declaration.sweep.owners),
         config=dg.PartitionedConfig(
             partitions_def=rounds_of(sweep),
             run_config_for_partition_key_fn=lambda key: {},
@@ -71,7 +76,11 @@ def report_job(declaration: Declaration) -> AssetJob:
         f"{sweep}_report",
         selection=dg.AssetSelection.assets([sweep, "report"]),
         executor_def=dg.in_process_executor,
-        description=f"The report of a campaign of {sweep}.",
+        description=(
+            f"The report of a campaign of {sweep}: what it found, why it stopped, what to do next. The sensor "
+            "launches it at the end; run again, it tells where the campaign stands now."
+        ),
+        owners=list(declaration.sweep.owners),
         tags={SWEEP_TAG: sweep, REPORT_TAG: "true"},
     )
 
@@ -97,7 +106,11 @@ def start_job(declaration: Declaration) -> dg.JobDefinition:
     @dg.job(
         name=f"{sweep.name}_start",
         executor_def=dg.in_process_executor,
-        description=f"Start a campaign of {sweep.name}.",
+        description=(
+            f"Start a campaign of {sweep.name}, as of now or of the instant given. It is recorded here; the sensor "
+            "launches its rounds until it converges, a ceiling ends it or a person is asked."
+        ),
+        owners=list(sweep.owners),
         tags={SWEEP_TAG: sweep.name},
     )
     def job() -> None:
@@ -123,7 +136,11 @@ def decide_job(declaration: Declaration) -> dg.JobDefinition:
     @dg.job(
         name=f"{sweep}_decide",
         executor_def=dg.in_process_executor,
-        description=f"Record a person's decision on a campaign of {sweep}.",
+        description=(
+            f"Answer a campaign of {sweep} that waits for a person: accept, continue for so many rounds, redraft, "
+            "go, stop or resume; with your name, and the reason. The sensor goes on with it by itself."
+        ),
+        owners=list(declaration.sweep.owners),
         tags={SWEEP_TAG: sweep},
     )
     def job() -> None:

@@ -9,6 +9,12 @@ from drysweep_pipeline.engine.state import GOING_ON, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome
 
+_WHERE_ONE_GOES_ON = {
+    "skip": "a tick is skipped while one has not ended",
+    "queue": "one that has not ended is waited for",
+    "supersede": "one that has not ended is stopped",
+}
+
 
 def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> list[dg.ScheduleDefinition]:
     """Return the sweep's schedule, if it declares one; a declared schedule runs wherever the daemon runs."""
@@ -23,7 +29,8 @@ def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> li
         cron_schedule=declared.cron,
         execution_timezone=declared.timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description=f"Starts a campaign of {sweep.name}.",
+        description=f"Starts a campaign of {sweep.name}; {_WHERE_ONE_GOES_ON[declared.if_waiting]}.",
+        owners=list(sweep.owners),
     )
     def campaigns(context: dg.ScheduleEvaluationContext, home: dg.ResourceParam[Home]) -> dg.RunRequest | dg.SkipReason:
         states = read_states(home.sweep(sweep.name).root / "state")

@@ -56,7 +56,12 @@ def build_sensor(declaration: Declaration, round_job: AssetJob, report_job: Asse
         jobs=[round_job, report_job],
         minimum_interval_seconds=1,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description=f"Launches the next round of every running campaign of {sweep}, and reports of ended ones.",
+        description=(
+            f"Launches the next round of every running campaign of {sweep}, again where its process died, and the "
+            "report of one that ended or waits. A tick that launches nothing says why. Turned off, campaigns "
+            "stand still."
+        ),
+        owners=list(declaration.sweep.owners),
     )
     def next_round(
         context: dg.SensorEvaluationContext, home: dg.ResourceParam[Home]

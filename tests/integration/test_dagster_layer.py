@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -27,6 +28,9 @@ from drysweep_pipeline.orchestration.resources import HomeResource
 defs = dg.Definitions(resources={"home": HomeResource(root=".drysweep")})
 """
 FAILS = "select cast('x' as integer) as service, 'k' as failure_mode"
+
+
+_CHECK = dg.AssetCheckKey(dg.AssetKey(["small", "report"]), "search_went_quiet")
 
 
 @pytest.fixture
@@ -100,6 +104,58 @@ def test_a_round_shows_a_strategy_that_was_not_run_as_missing_with_a_failed_chec
     assert decision is not None
     assert decision.asset_materialization is not None
     assert decision.asset_materialization.metadata["outcome"].value == "running"
+
+
+def test_a_campaign_that_did_not_converge_is_no_green_report(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER, "fails": FAILS})
+    campaign = begin(path, home)
+    jobs = InProcess(read_declaration(path), home, instance)
+    for number in (1, 2, 3):
+        jobs.round(campaign, number)
+    jobs.report(campaign)
+    shown = instance.get_latest_asset_check_evaluation_record(_CHECK)
+    assert shown is not None
+    evaluation = shown.event.dagster_event.asset_check_evaluation_data
+    assert (evaluation.passed, evaluation.severity) == (False, dg.AssetCheckSeverity.ERROR)
+    assert evaluation.description.startswith("NOT CONVERGED, failed (not_run) at round 3")
+
+
+def test_pages_show_rows_a_partition_how_the_search_went_and_where_to_read_on(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home)
+    jobs = InProcess(read_declaration(path), home, instance)
+    for number in (1, 2, 3):
+        jobs.round(campaign, number)
+    jobs.report(campaign)
+    assert metadata(instance, "intake")["dagster/partition_row_count"] == 1
+    assert metadata(instance, "decision")["fresh"].splitlines()[2:] == [
+        f"| 1 | 1 | {'█' * 32} |",
+        "| 2 | 0 |  |",
+        "| 3 | 0 |  |",
+    ]
+    told = metadata(instance, "report")
+    assert told["verdict"].startswith("CONVERGED after 3 rounds (K=2)")
+    assert told["history"] == str(home.history)
+    assert all(Path(told[f"file_{name}"]).is_file() for name in ("md", "json"))
+
+
+def test_whatever_a_person_meets_on_the_pages_says_what_it_is_and_whose(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER}, owners=["team:edge"], schedule={"cron": "0 6 * * 1"})
+    wiring = dg.Definitions(resources={"home": HomeResource(root=str(home.root))})
+    made = dg.Definitions.merge(build_definitions(read_declaration(path)), wiring)
+    assets = made.resolve_asset_graph()
+    for key in assets.get_all_asset_keys():
+        node = assets.get(key)
+        assert (node.owners, bool(node.description), bool(node.kinds)) == (["team:edge"], True, True), key
+    rounds = [job for job in made.resolve_all_job_defs() if job.name != "__ASSET_JOB"]
+    assert {job.name for job in rounds} == {f"small_{n}" for n in ("round", "report", "start", "decide", "findings")}
+    for each in [*rounds, *made.sensors, *made.schedules]:
+        assert "small" in (each.description or ""), each.name
+        assert list(each.owners or ()) == ["team:edge"], each.name
 
 
 def test_a_fingerprint_that_merges_distinct_findings_is_warned_of(
@@ -195,3 +251,10 @@ def checks(instance: dg.DagsterInstance) -> dict[str, bool]:
         check = entry.dagster_event.asset_check_evaluation_data
         found[f"{'/'.join(check.asset_key.path[1:])} {check.check_name}"] = check.passed
     return found
+
+
+def metadata(instance: dg.DagsterInstance, asset: str) -> dict[str, Any]:
+    event = instance.get_latest_materialization_event(dg.AssetKey(["small", asset]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
