@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drysweep_pipeline.history import history
+from drysweep_pipeline.history import history, looks
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import beside
 from drysweep_pipeline.reports.asked import PLAIN, Asked
+from drysweep_pipeline.reports.figures import Figures, figures
+from drysweep_pipeline.reports.provenance import Provenance, provenance
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.waiting import Stand, Waiting, resume_command, waits_for
@@ -24,7 +26,8 @@ class Contents:
 
     ``told`` is the summary that ``run`` prints. ``findings`` are those that the campaign sighted, the worst first; the
     rejected ones are among them only where they were ``asked`` for. ``unread`` are file and reason. ``option`` leads a
-    command to the home, with a blank before it.
+    command to the home, with a blank before it. ``runs`` are each strategy's looks, by round.
+    ``rulings`` are the verdicts that count, ``happened`` the events of the findings, each by its fingerprint.
     """
 
     asked: Asked
@@ -42,6 +45,11 @@ class Contents:
     waiting: Waiting | None
     resume: str | None
     option: str
+    runs: Sequence[Row]
+    rulings: Sequence[Row]
+    happened: Sequence[Row]
+    figures: Figures
+    provenance: Provenance
 
 
 def contents(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> Contents:
@@ -53,7 +61,8 @@ def contents(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> Con
 def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
     sweep, campaign = past.sweep, past.campaign
     rounds, option = past.rounds(), beside.home_option(home)
-    stand = beside.stand(home, sweep, campaign, past.head())
+    head = past.head()
+    stand = beside.stand(home, sweep, campaign, head)
     return Contents(
         asked=asked,
         told=told_of(past, home),
@@ -70,4 +79,9 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
         waiting=waits_for(stand, option),
         resume=resume_command(stand, option),
         option=option,
+        runs=looks.runs(past),
+        rulings=looks.rulings(past),
+        happened=looks.happened(past),
+        figures=figures(rounds, looks.arrivals(past), looks.overlap(past)),
+        provenance=provenance(home, head),
     )

@@ -13,11 +13,14 @@ def render(said: Contents) -> str:
     report: dict[str, Any] = {
         **said.told,
         "findings": [_finding(row) for row in said.findings],
+        "figures": said.figures.as_json,
         "looked_at_nothing": said.looked_at_nothing,
         "merging": said.merging,
         "denied": said.denied,
+        "provenance": said.provenance.as_json,
         "redaction": said.redaction,
         "rounds_detail": said.rounds,
+        "runs": said.runs,
         "strategy_yield": said.strategies,
         "unread": [{"file": file, "reason": reason} for file, reason in said.unread],
     }

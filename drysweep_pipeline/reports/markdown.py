@@ -7,6 +7,7 @@ from typing import Any
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import Contents
+from drysweep_pipeline.reports.meaning import MEANS
 from drysweep_pipeline.reports.steps import Step
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
 from drysweep_pipeline.reports.waiting import Waiting
@@ -14,25 +15,6 @@ from drysweep_pipeline.values import Outcome
 
 SHOWN = 50
 UNREAD = 10
-_MEANS: Mapping[Outcome, str] = {
-    Outcome.CONVERGED: (
-        "The strategies ran over the material until enough rounds in a row brought nothing that counts. It does not "
-        "mean that the material is free of problems: what none of these strategies can see stays unseen."
-    ),
-    Outcome.BUDGET_EXCEEDED: (
-        "A ceiling ended the search before it went quiet. How much is still there is unknown; what was found is "
-        "a lower bound."
-    ),
-    Outcome.NEEDS_DECISION: "The search stands still until a person answers. It has not gone quiet.",
-    Outcome.ACCEPTED: "A person ended the search before it went quiet. What was found is a lower bound.",
-    Outcome.RETURNED: "A person sent the material back to be redrafted. The search has not gone quiet.",
-    Outcome.STOPPED: "A person stopped the search before it went quiet. What was found is a lower bound.",
-    Outcome.FAILED: (
-        "A strategy did not run three times in a row. Its silence is not silence: what it would have found is unknown, "
-        "and widening the budget would not help."
-    ),
-    Outcome.RUNNING: "The search goes on. What follows is where it stands now.",
-}
 
 
 def render(said: Contents) -> str:
@@ -192,7 +174,7 @@ def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> I
 
 def _meaning(told: Mapping[str, Any], steps: Sequence[Step], waiting: Waiting | None) -> Iterator[str]:
     outcome = Outcome(told["outcome"])
-    yield from ("", "## What this means", "", _MEANS[outcome], "", "## What to do next", "")
+    yield from ("", "## What this means", "", MEANS[outcome], "", "## What to do next", "")
     for choice in waiting.choices if waiting else ():
         yield f"- {code(choice.command)} {choice.does}."
     yield from (f"- {_step(step)}." for step in steps)

@@ -16,7 +16,8 @@ _CELL = 160
 
 def safe_text(text: str) -> str:
     """Return a text with every character that could drive a terminal or reorder a line made visible."""
-    return "".join(_visible(character) for character in text)
+    # What Python calls printable has none of them.
+    return text if text.isprintable() else "".join(_visible(character) for character in text)
 
 
 def cell(value: object, limit: int = _CELL) -> str:
