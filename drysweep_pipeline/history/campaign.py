@@ -65,8 +65,9 @@ _UNVERIFIED = """
 _FINDINGS = """
     select
         cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict,
-        f.severity, f.subject, f.kind, f.scope, f.title, f.path, f.line, f.owner, f.evidence, f.attributes,
-        f.first_campaign, f.first_round, f.last_campaign, f.last_round, f.sightings, here.strategies
+        f.severity, f.subject, f.kind, f.scope, f.title, f.path, f.line, f.owner, f.evidence, f.attributes, f.state_by,
+        f.state_reason, cast(f.expires as varchar) as expires, f.first_campaign, f.first_round, f.last_campaign,
+        f.last_round, f.sightings, here.strategies
     from all_findings f
     join (
         select fp, list_sort(list(distinct strategy)) as strategies
@@ -89,6 +90,19 @@ _STATES = """
     where f.sweep = $sweep
     order by f.label, f.fp
 """
+_EARLIER = """
+    (c.as_of, c.seq) < (select (as_of, seq) from published.campaigns where sweep = $sweep and campaign = $campaign)
+"""
+_BEFORE = f"""
+    select c.campaign
+    from campaigns c
+    where c.sweep = $sweep and c.looked_again is null and c.rounds > 0 and {_EARLIER}
+    order by c.as_of desc, c.seq desc
+    limit 1
+"""
+_SIGHTED = """
+    select distinct cast(fp as varchar) as fp from published.sightings where sweep = $sweep and campaign = $campaign
+"""
 _YIELD = """
     select
         strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique,
@@ -96,9 +110,6 @@ _YIELD = """
     from strategy_yield
     where sweep = ? and campaign = ?
     order by unique_found desc, found desc, strategy
-"""
-_EARLIER = """
-    (c.as_of, c.seq) < (select (as_of, seq) from published.campaigns where sweep = $sweep and campaign = $campaign)
 """
 _FORERUNNERS = f"""
     select c.rounds
@@ -213,6 +224,16 @@ class Past:
     def findings(self) -> list[Row]:
         """Return the findings sighted in the campaign, rejected ones included, the worst first."""
         return rows(self.connection, _FINDINGS, {"sweep": self.sweep, "campaign": self.campaign})
+
+    def before(self) -> str | None:
+        """Return the sweep's campaign before this one in the order (as_of, seq) that has a decided round, or None."""
+        found = self._named(_BEFORE)
+        return str(found[0]["campaign"]) if found else None
+
+    def sighted_by(self, campaign: str) -> frozenset[str]:
+        """Return the fingerprints of what a campaign of the sweep sighted, rejected findings included."""
+        given = {"sweep": self.sweep, "campaign": campaign}
+        return frozenset(row["fp"] for row in rows(self.connection, _SIGHTED, given))
 
     def states(self) -> list[Row]:
         """Return where the findings sighted in the campaign stand, without what they are, in the order of labels."""

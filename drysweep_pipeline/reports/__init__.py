@@ -10,7 +10,7 @@ from pathlib import Path
 
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports import json, markdown
+from drysweep_pipeline.reports import csv, github, json, jsonl, junit, markdown, openmetrics, parquet, sarif
 from drysweep_pipeline.reports.asked import PLAIN, Asked
 from drysweep_pipeline.reports.contents import Contents, contents
 
@@ -31,9 +31,16 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "md": Format(markdown.render, ".md"),
     "json": Format(json.render, ".json"),
+    "sarif": Format(sarif.render, ".sarif"),
+    "junit": Format(junit.render, ".junit.xml"),
+    "csv": Format(csv.render, ".csv"),
+    "jsonl": Format(jsonl.render, ".jsonl"),
+    "parquet": Format(parquet.render, ".parquet", binary=True),
+    "github": Format(github.render, ".github.txt"),
+    "openmetrics": Format(openmetrics.render, ".prom"),
 }
 # The one that a person is sent to comes first: the others name it.
-WRITTEN = ("md", "json")
+WRITTEN = ("md", "json", "sarif")
 
 
 def write_report(home: Home, sweep: str, campaign: str) -> dict[str, Path]:

@@ -14,6 +14,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import beside
 from drysweep_pipeline.reports.asked import PLAIN, Asked
 from drysweep_pipeline.reports.figures import Figures, figures
+from drysweep_pipeline.reports.origin import Origin, origin_of
 from drysweep_pipeline.reports.provenance import Provenance, provenance
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
@@ -21,17 +22,27 @@ from drysweep_pipeline.reports.waiting import Stand, Waiting, resume_command, wa
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """The sweep's campaign before this one, and the fingerprints of what it sighted."""
+
+    campaign: str
+    sighted: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """All that a report may say of one campaign.
 
-    ``told`` is the summary that ``run`` prints. ``findings`` are those that the campaign sighted, the worst first; the
-    rejected ones are among them only where they were ``asked`` for. ``unread`` are file and reason. ``option`` leads a
-    command to the home, with a blank before it. ``runs`` are each strategy's looks, by round.
-    ``rulings`` are the verdicts that count, ``happened`` the events of the findings, each by its fingerprint.
+    ``told`` is the summary that ``run`` prints, ``head`` the campaign's row in the history. ``findings`` are those that
+    the campaign sighted, the worst first; the rejected ones are among them only where they were ``asked`` for.
+    ``unread`` are file and reason. ``origin`` is where the material lies in git. ``option`` leads a command to the
+    home, with a blank before it. ``runs`` are each strategy's looks, by round. ``rulings`` are the verdicts that count,
+    ``happened`` the events of the findings, each by its fingerprint.
     """
 
     asked: Asked
     told: Mapping[str, Any]
+    head: Row
     rounds: Sequence[Row]
     strategies: Sequence[Row]
     findings: Sequence[Row]
@@ -40,6 +51,8 @@ class Contents:
     denied: str | None
     looked_at_nothing: str | None
     redaction: str | None
+    origin: Origin | None
+    before: Before | None
     stand: Stand
     steps: Sequence[Step]
     waiting: Waiting | None
@@ -66,6 +79,7 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
     return Contents(
         asked=asked,
         told=told_of(past, home),
+        head=head,
         rounds=rounds,
         strategies=past.strategies(),
         findings=[row for row in past.findings() if asked.rejected or row["verdict"] != "rejected"],
@@ -74,6 +88,8 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
         denied=beside.denied(home, sweep, campaign, len(rounds)),
         looked_at_nothing=beside.looked_at_nothing(home, sweep, campaign, len(rounds)),
         redaction=beside.redaction(home, sweep, campaign),
+        origin=origin_of(home, sweep, campaign, head["snapshot"]),
+        before=_before(past),
         stand=stand,
         steps=next_steps(stand, beside.sweep_argument(home, sweep, campaign), option),
         waiting=waits_for(stand, option),
@@ -85,3 +101,8 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
         figures=figures(rounds, looks.arrivals(past), looks.overlap(past)),
         provenance=provenance(home, head),
     )
+
+
+def _before(past: Past) -> Before | None:
+    previous = past.before()
+    return Before(previous, past.sighted_by(previous)) if previous else None

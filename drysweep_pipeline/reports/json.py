@@ -1,11 +1,11 @@
 """The report for programs: summary, rounds, strategies, findings and unread files, as one JSON object."""
 
-import json
-import math
 from typing import Any
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
+from drysweep_pipeline.reports.flat import attributes_of
+from drysweep_pipeline.reports.text import json_text
 
 
 def render(said: Contents) -> str:
@@ -24,18 +24,8 @@ def render(said: Contents) -> str:
         "strategy_yield": said.strategies,
         "unread": [{"file": file, "reason": reason} for file, reason in said.unread],
     }
-    return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json_text(report, indent=1) + "\n"
 
 
 def _finding(row: Row) -> Row:
-    return {**row, "attributes": _read(row["attributes"]) if row["attributes"] else {}}
-
-
-def _read(text: str) -> Any:
-    """Return what JSON text says, with the text of each number that could not be written as JSON again."""
-    return json.loads(text, parse_constant=str, parse_float=_number)
-
-
-def _number(text: str) -> float | str:
-    number = float(text)
-    return number if math.isfinite(number) else text
+    return {**row, "attributes": attributes_of(row["attributes"])}

@@ -11,6 +11,7 @@ from typing import Any
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 # An underscore inside a word is only an underscore; escaped, it would be harder to read where nobody renders it.
 _MARKDOWN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+_UNUSUAL = re.compile(r"[^\n\x20-\x7e]")
 _CELL = 160
 
 
@@ -45,6 +46,26 @@ def prose(text: str, command: str | None, limit: int = 2000) -> str:
     return "".join((cell(before, limit) if before else "", code(command), cell(after, limit) if after else ""))
 
 
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most ``limit`` characters and, where it was longer, how many were left out."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({count(len(text) - limit, 'character')} more)"
+
+
+def safe_lines(text: str) -> str:
+    """Return a text as ``safe_text`` does, but with its line ends, as line feeds."""
+    return "\n".join(safe_text(line) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    """Return data as JSON in which every character that could drive a terminal or reorder a line is escaped.
+
+    Raises ``ValueError`` for a number that JSON lacks.
+    """
+    # Outside its strings JSON has no such character but the line feeds of an indent.
+    text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
+    return _UNUSUAL.sub(lambda match: _escaped(match[0]), text)
+
+
 def at_angle(row: Mapping[str, Any]) -> str:
     """Return at which angle a strategy was not run, a blank before it; empty where it has no other."""
     return f" at {json.dumps(row['angle'], ensure_ascii=False, sort_keys=True)}" if "angle" in row else ""
@@ -53,6 +74,11 @@ def at_angle(row: Mapping[str, Any]) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, in the singular where it is one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _escaped(character: str) -> str:
+    hidden = unicodedata.category(character) in _HIDDEN
+    return json.dumps(character)[1:-1] if hidden else character
 
 
 def _visible(character: str) -> str:
