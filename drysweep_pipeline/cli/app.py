@@ -14,6 +14,7 @@ from drysweep_pipeline.cli import (
     demo,
     doctor,
     findings,
+    init,
     refusing,
     replay,
     report,
@@ -60,6 +61,7 @@ def every_command(
     """Search until the search goes quiet, and say honestly why it stopped."""
 
 
+app.command("init")(init.init)
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("campaigns")(campaigns.campaigns)

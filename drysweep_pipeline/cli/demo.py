@@ -74,7 +74,13 @@ def _fresh(folder: Path) -> bool:
 
 def _declare(folder: Path) -> Path:
     """Write the config-registry sweep where its relative path leads to the registry, and return its file."""
+    from drysweep_pipeline.declaration.schema import schema_text
+    from drysweep_pipeline.durable import write_text
+    from drysweep_pipeline.projects import SCHEMA
+
     target = folder / "assets" / "sweeps" / "config_registry"
     with resources.as_file(resources.files("drysweep_pipeline") / "templates" / "config_registry") as template:
         shutil.copytree(template, target)
+    # Where an editor looks for it that the file is opened in.
+    write_text(folder / SCHEMA, schema_text())
     return target / "defs.yaml"

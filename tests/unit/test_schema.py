@@ -153,3 +153,8 @@ def test_the_command_prints_the_schema_writes_it_to_a_file_and_says_where_it_can
     assert json.loads(target.read_text()) == SCHEMA
     assert main(["schema", "--output", str(target / "below")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_the_schema_beside_the_declared_sweeps_is_the_one_that_drysweep_prints() -> None:
+    beside = json.loads((ROOT / "assets" / "sweep.schema.json").read_text(encoding="utf-8"))
+    assert beside == SCHEMA, "drysweep schema --output assets/sweep.schema.json"
