@@ -23,6 +23,11 @@ class Home:
         return self.root / "history" / "history.duckdb"
 
     @property
+    def parquet(self) -> Path:
+        """The published files for other engines, a folder a table."""
+        return self.root / "history" / "parquet"
+
+    @property
     def redaction_key(self) -> Path:
         """The key under which secrets are marked; private."""
         return self.root / "redaction.key"

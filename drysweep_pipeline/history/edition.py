@@ -33,32 +33,33 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     # Asked on the ledger's connection, since opening the file by itself would start an engine for every round.
     if not connection.execute(_IS_PUBLISHED).fetchall()[0][0]:
         return False
-    return connection.execute("select views from history.published.edition").fetchall() == [(_digest(),)]
+    return connection.execute("select views from history.published.edition").fetchall() == [(digest(),)]
 
 
 def bring_up(file: Path) -> None:
     """Give a history file, new or published before, the tables and views of this version; the file is not open."""
-    views, digest = _views(), _digest()
+    views = _views()
     with duckdb.connect(str(file), config=CONFIG) as connection:
         connection.begin()
         if not connection.execute(_HAS_TABLES).fetchall()[0][0]:
             connection.execute(_text("tables"))
-        if connection.execute("select views from published.edition").fetchall() != [(digest,)]:
-            _renew(connection, views, digest)
+        if connection.execute("select views from published.edition").fetchall() != [(digest(),)]:
+            _renew(connection, views)
         connection.commit()
 
 
-def _renew(connection: duckdb.DuckDBPyConnection, views: str, digest: str) -> None:
+def _renew(connection: duckdb.DuckDBPyConnection, views: str) -> None:
     connection.execute(_text("additions"))
     connection.execute(views)
     for statement in statements(_Columns(connection)):
         connection.execute(statement)
     connection.execute("delete from published.edition")
-    connection.execute("insert into published.edition values (?)", [digest])
+    connection.execute("insert into published.edition values (?)", [digest()])
 
 
 @cache
-def _digest() -> str:
+def digest() -> str:
+    """Return what tells this version's tables and views from another's."""
     return hashlib.sha256((_text("additions") + _views()).encode()).hexdigest()
 
 
@@ -73,12 +74,17 @@ class _Columns(dict[str, list[str]]):
         return [row[0] for row in self._connection.execute(_COLUMNS, [view]).fetchall()]
 
 
+def findings_of(*, sighting: str, verdict: str, life: str, published: str = "published") -> str:
+    """Return the query of where findings stand, from what three conditions let through of the schema ``published``."""
+    given = {"sighting": sighting, "verdict": verdict, "life": life, "published": published}
+    return Template(_text("findings")).substitute(given)
+
+
 def _views() -> str:
-    finding = Template(_text("findings"))
     return Template(_text("views")).substitute(
-        all_findings=finding.substitute(_ALWAYS),
-        findings_as_of=finding.substitute(_AS_OF),
-        findings_known_at=finding.substitute(_KNOWN_AT),
+        all_findings=findings_of(**_ALWAYS),
+        findings_as_of=findings_of(**_AS_OF),
+        findings_known_at=findings_of(**_KNOWN_AT),
     )
 
 

@@ -10,7 +10,7 @@ with places as (
             order by as_of, seq
             range between unbounded preceding and current row
         ) as nth_campaign
-    from published.places
+    from $published.places
     where $sighting
 ), newest as (
     select
@@ -26,7 +26,7 @@ with places as (
         count(*) as sightings,
         min(p.place) as first_place,
         max(p.place) as last_place
-    from published.sightings s
+    from $published.sightings s
     join places p using (sweep, campaign, round)
     group by s.sweep, s.fp, s.strategy
 ), sighted as (
@@ -44,7 +44,7 @@ with places as (
         sweep,
         fp,
         arg_max(verdict, ord) as verdict
-    from published.known_verdicts
+    from $published.known_verdicts
     where $verdict
     group by sweep, fp
 ), lived as (
@@ -61,7 +61,7 @@ with places as (
             },
             ord
         ) as life
-    from published.known_lives
+    from $published.known_lives
     where $life
     group by sweep, fp
 )
@@ -104,6 +104,6 @@ from sighted
 join newest on newest.sweep = sighted.sweep
 join places first on first.sweep = sighted.sweep and first.place = sighted.first_place
 join places last on last.sweep = sighted.sweep and last.place = sighted.last_place
-left join published.payload payload on payload.sweep = sighted.sweep and payload.fp = sighted.fp
+left join $published.payload payload on payload.sweep = sighted.sweep and payload.fp = sighted.fp
 left join judged on judged.sweep = sighted.sweep and judged.fp = sighted.fp
 left join lived on lived.sweep = sighted.sweep and lived.fp = sighted.fp

@@ -19,6 +19,7 @@ from drysweep_pipeline.declaration import thaw_json
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.durable import make_private, read_json, write_whole
 from drysweep_pipeline.errors import Busy
+from drysweep_pipeline.history import parquet
 from drysweep_pipeline.history.edition import bring_up, is_current
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
@@ -204,7 +205,8 @@ def _alone(path: Path, wait_seconds: float) -> Iterator[None]:
 
 def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
     log = part.with_name(part.name + ".wal")
-    for leftover in (part, log):
+    # Nobody else is publishing, so whatever another process left half made is not being made any more.
+    for leftover in part.parent.glob(f".{home.history.name}.*.part*"):
         leftover.unlink(missing_ok=True)
     if home.history.exists():
         shutil.copyfile(home.history, part)
@@ -222,6 +224,7 @@ def _applied(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> 
         current = is_current(ledger.connection)
         if current:
             _apply(home, sweep, ledger, anew)
+            _export(home, sweep, ledger.connection, anew)
     return current
 
 
@@ -256,6 +259,13 @@ def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
             _add_payload(connection, home, sweep, RoundKey(campaign, round))
         connection.execute(_FORGET_TIME, [sweep])
         connection.execute(_ADD_TIME, [sweep])
+
+
+def _export(home: Home, sweep: str, connection: duckdb.DuckDBPyConnection, anew: bool) -> None:
+    """Write the Parquet of the campaigns that came to stand, if any did."""
+    exported = parquet.Exported(home.parquet, sweep)
+    if work := parquet.due(connection, exported, anew):
+        parquet.export(connection, exported, work)
 
 
 def _add_declared(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str) -> None:

@@ -156,7 +156,11 @@ def test_a_reader_keeps_its_history_while_the_next_one_is_published(swept: Sweep
         swept.round("c2", 1, {"one": ["db/open"]})
         assert connection.execute("select count(*) from findings").fetchall() == [(2,)]
     assert ask(swept, "select count(*) from findings") == [(3,)]
-    assert sorted(path.name for path in swept.home.history.parent.iterdir()) == ["history.duckdb", "history.lock"]
+    assert sorted(path.name for path in swept.home.history.parent.iterdir()) == [
+        "history.duckdb",
+        "history.lock",
+        "parquet",
+    ]
 
 
 def test_a_publication_that_fails_leaves_the_old_history(swept: Sweeping) -> None:
@@ -171,7 +175,11 @@ def test_a_publication_that_fails_leaves_the_old_history(swept: Sweeping) -> Non
     with swept.ledger() as ledger:
         publish(swept.home, swept.name, ledger)
     assert ask(swept, "select count(*) from findings") == [(3,)]
-    assert sorted(path.name for path in swept.home.history.parent.iterdir()) == ["history.duckdb", "history.lock"]
+    assert sorted(path.name for path in swept.home.history.parent.iterdir()) == [
+        "history.duckdb",
+        "history.lock",
+        "parquet",
+    ]
 
 
 def test_a_history_that_is_being_written_is_waited_for_within_bounds(swept: Sweeping) -> None:
