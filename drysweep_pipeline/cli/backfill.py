@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from drysweep_pipeline.cli.options import (
+    FailOnOption,
     HomeOption,
     JsonOption,
     SweepArgument,
@@ -38,13 +39,16 @@ def backfill(
     rounds: Annotated[
         int | None, typer.Option(help="With --strategies: the ceiling on rounds of each campaign.")
     ] = None,
+    fail_on: FailOnOption = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say which campaigns there would be.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
     """Sweep dated material, a campaign a date, or look again at stored snapshots; asked again, goes on."""
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep
+    from drysweep_pipeline.reports.threshold import check_threshold
 
+    check_threshold(fail_on)
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
     first, last = _instant(since, "--from", instant), _instant(until, "--to", last_instant)
@@ -54,13 +58,16 @@ def backfill(
     if strategies is not None:
         if every is not None:
             raise DeclarationError("stored snapshots have the dates that they have", key="--every", help="leave it out")
+        if fail_on is not None:
+            help = "it asks since when, not how bad"
+            raise DeclarationError("--fail-on does not go with --strategies", key="--fail-on", help=help)
         return _look_again(place, declaration, strategies, first, last, calls, rounds, plan, json)
     if rounds is not None:
         raise DeclarationError("--rounds goes with --strategies", key="--rounds", help="budget.rounds holds otherwise")
     if first is None or last is None:
         key = "--from" if first is None else "--to"
         raise DeclarationError("an instant is needed", key=key, help="only --strategies goes without")
-    return _sweep_dates(place, declaration, first, last, every, calls, plan, json)
+    return _sweep_dates(place, declaration, first, last, every, calls, fail_on, plan, json)
 
 
 def _sweep_dates(
@@ -70,6 +77,7 @@ def _sweep_dates(
     last: datetime,
     every: str | None,
     calls: int | None,
+    fail_on: str | None,
     plan: bool,
     json: bool,
 ) -> int:
@@ -77,7 +85,7 @@ def _sweep_dates(
     from drysweep_pipeline.cli.output import put, put_json
 
     wanted = dates(declaration, first, last, every)
-    job = Backfill(place, declaration, wanted, calls)
+    job = Backfill(place, declaration, wanted, calls, fail_on)
     if plan:
         for date in wanted:
             line = {"schema_version": 1, "sweep": declaration.sweep.name, "as_of": date.isoformat()}

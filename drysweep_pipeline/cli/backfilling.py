@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from drysweep_pipeline.cli.driving import drive, show
+from drysweep_pipeline.cli.driving import FINDINGS, drive, show
 from drysweep_pipeline.cli.output import note
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import CommandMaterial, ScriptedMaterial
@@ -29,12 +29,13 @@ def dates(declaration: Declaration, first: datetime, last: datetime, every: str 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """Campaigns over the dates of a material; ``calls`` bounds all of them together."""
+    """Campaigns over the dates of a material; ``calls`` bounds all together, ``fail_on`` is held against each."""
 
     home: Home
     declaration: Declaration
     dates: list[datetime]
     calls: int | None
+    fail_on: str | None = None
 
     @property
     def ceiling(self) -> int:
@@ -49,12 +50,12 @@ class Backfill:
             campaign = self._campaign(date, left)
             if campaign is None:
                 note(f"{len(self.dates) - number} dates were not swept, under the ceiling of {self.ceiling} calls")
-                return max([*codes, CUT_SHORT])
+                return worst([*codes, CUT_SHORT])
             if standing(campaign).due is not None:
                 drive(self.home, campaign)
             left -= spent(campaign).calls
-            codes.append(show(self.home, campaign, as_json=as_json))
-        return max(codes)
+            codes.append(show(self.home, campaign, as_json=as_json, fail_on=self.fail_on))
+        return worst(codes)
 
     def _campaign(self, date: datetime, left: int) -> Campaign | None:
         """Return the campaign of a date, as it was recorded or started now under what is left of the ceiling.
@@ -71,6 +72,11 @@ class Backfill:
             return None
         overrides = Overrides(calls=left) if left < sweep.budget.calls else NO_OVERRIDES
         return start(self.home, self.declaration, as_of=date, driver="cli", campaign=name, overrides=overrides)
+
+
+def worst(codes: list[int]) -> int:
+    """Return the worst of exit codes; that findings are bad is less than that a search did not go quiet."""
+    return max(codes, key=lambda code: (code not in (0, FINDINGS), code))
 
 
 def takes_more_than(campaign: Campaign, left: int, ceiling: int) -> bool:

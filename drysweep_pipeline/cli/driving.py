@@ -20,6 +20,7 @@ from drysweep_pipeline.reports.beside import (
     stand_of,
     sweep_argument,
 )
+from drysweep_pipeline.reports.since import lines as since_lines
 from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import at_angle, safe_text
@@ -109,6 +110,8 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         note(facts["verdict"])
         return code
     put(f"{campaign.home.name}/{campaign.id}, as of {facts['as_of']}")
+    for line in since_lines(facts["since"]):
+        put(line)
     put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
     for line in _failures(facts):
         put(line)

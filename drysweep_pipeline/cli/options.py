@@ -19,6 +19,9 @@ SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's n
 CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="A campaign, as [SWEEP/]ID.")]
 ByOption = Annotated[str | None, typer.Option("--by", help="Your name; the login name unless given.")]
 _DAY_LETTERS = len("2026-01-31")
+FailOnOption = Annotated[
+    str | None, typer.Option("--fail-on", help="Exit with 6 on findings this bad: major, new:major, ...")
+]
 ReasonOption = Annotated[str | None, typer.Option("--reason", help="Why.")]
 
 

@@ -7,6 +7,7 @@ import typer
 from drysweep_pipeline.cli.options import (
     ByOption,
     CampaignArgument,
+    FailOnOption,
     HomeOption,
     JsonOption,
     ReasonOption,
@@ -24,6 +25,7 @@ def resume(
     campaign: CampaignArgument,
     rounds: Annotated[int | None, typer.Option(help="The new ceiling on rounds.")] = None,
     calls: Annotated[int | None, typer.Option(help="The new ceiling on calls.")] = None,
+    fail_on: FailOnOption = None,
     by: ByOption = None,
     reason: ReasonOption = None,
     home: HomeOption = None,
@@ -40,8 +42,10 @@ def resume(
     from drysweep_pipeline.engine.state import check_lease
     from drysweep_pipeline.ledger import open_ledger
     from drysweep_pipeline.reports.beside import home_option
+    from drysweep_pipeline.reports.threshold import check_threshold
     from drysweep_pipeline.values import Outcome
 
+    check_threshold(fail_on)
     _check_wider(rounds, calls)
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
@@ -57,7 +61,7 @@ def resume(
     if down:
         _say_who_keeps_failing(loaded, down, home_option(place))
     drive(place, loaded)
-    return show(place, loaded, as_json=json)
+    return show(place, loaded, as_json=json, fail_on=fail_on)
 
 
 def _check_wider(rounds: int | None, calls: int | None) -> None:

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
+from drysweep_pipeline.cli.options import (
+    FailOnOption,
+    HomeOption,
+    JsonOption,
+    SweepArgument,
+    home_of,
+    instant,
+    project_root,
+)
 from drysweep_pipeline.errors import MaterialError
 
 
@@ -19,7 +27,7 @@ def run(
     k: Annotated[int | None, typer.Option("--k", help="Quiet rounds in a row that converge.")] = None,
     rounds: Annotated[int | None, typer.Option(help="The ceiling on rounds.")] = None,
     calls: Annotated[int | None, typer.Option(help="The ceiling on calls.")] = None,
-    fail_on: Annotated[str | None, typer.Option(help="Exit with 6 on findings this bad: major, new:major, ...")] = None,
+    fail_on: FailOnOption = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:

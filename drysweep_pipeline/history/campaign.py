@@ -4,6 +4,7 @@ Instants come as ISO 8601 texts in UTC ending in ``Z``. How the answers are show
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -110,6 +111,66 @@ _YIELD = """
     from strategy_yield
     where sweep = ? and campaign = ?
     order by unique_found desc, found desc, strategy
+"""
+# A campaign without a decided round looked at nothing, and one that looked again did so with some strategies only.
+_PREVIOUS = f"""
+    select
+        c.campaign, epoch_us(c.as_of) as as_of, c.outcome, c.reason, c.k, c.rounds, c.snapshot, c.declaration
+    from campaigns c
+    where c.sweep = $sweep and c.looked_again is null and c.rounds > 0 and {_EARLIER}
+    order by c.as_of desc, c.seq desc
+    limit 1
+"""
+_CHANGES = """
+    select d.change, f.severity, f.owner, count(*) as findings
+    from campaign_diff($previous, $campaign) d
+    join findings f on f.sweep = d.sweep and f.fp = d.fp
+    where d.sweep = $sweep
+    group by all
+"""
+_CHANGED = """
+    select
+        d.change, cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.owner,
+        f.status, f.title, f.path, f.line
+    from campaign_diff($previous, $campaign) d
+    join findings f on f.sweep = d.sweep and f.fp = d.fp
+    where d.sweep = $sweep and list_contains($changes, d.change)
+    order by
+        case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        d.change,
+        label,
+        f.fp
+    limit $most
+"""
+_REJECTED_AGAIN = """
+    select count(*) as findings
+    from all_findings f
+    semi join (select fp from sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
+    semi join (select fp from sightings where sweep = $sweep and campaign = $previous) before on before.fp = f.fp
+    where f.sweep = $sweep and f.verdict = 'rejected'
+"""
+_UNSETTLED = """
+    select
+        cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.status, f.owner,
+        f.title, f.path, f.line
+    from findings f
+    semi join (select fp from sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
+    left join (
+        select distinct fp from sightings where sweep = $sweep and campaign = $previous
+    ) before on before.fp = f.fp
+    left join (
+        select distinct fp from events where sweep = $sweep and campaign = $campaign and name = 'finding_reopened'
+    ) reopened on reopened.fp = f.fp
+    where
+        f.sweep = $sweep
+        and list_contains($severities, f.severity)
+        and not list_contains(['contested', 'accepted_risk', 'declined'], f.state)
+        and (not $only_new or before.fp is null or reopened.fp is not null)
+    order by
+        case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        label,
+        f.fp
+    limit $most
 """
 _FORERUNNERS = f"""
     select c.rounds
@@ -251,6 +312,36 @@ class Past:
         """Return how many rounds the converged campaigns before this one took, the newest first."""
         return [row["rounds"] for row in self._named(_FORERUNNERS, most=most)]
 
+    def previous(self) -> Row | None:
+        """Return the sweep's campaign before this one in the order (as_of, seq), or None; whatever became of it.
+
+        One that looked again is none, nor is one without a decided round.
+        """
+        found = self._named(_PREVIOUS)
+        return {**found[0], "as_of": _iso(found[0]["as_of"])} if found else None
+
+    def changes(self, previous: str) -> list[Row]:
+        """Return how many findings changed how since another campaign, by severity and owner; without rejected ones."""
+        return self._named(_CHANGES, previous=previous)
+
+    def changed(self, previous: str, changes: Sequence[str], most: int) -> list[Row]:
+        """Return the findings that changed so since another campaign, the worst first; without rejected ones."""
+        return self._named(_CHANGED, previous=previous, changes=list(changes), most=most)
+
+    def rejected_again(self, previous: str) -> int:
+        """Return how many rejected findings this campaign and another one sighted both."""
+        return int(self._named(_REJECTED_AGAIN, previous=previous)[0]["findings"])
+
+    def unsettled(
+        self, severities: Sequence[str], most: int | None, *, only_new: bool, previous: str | None
+    ) -> list[Row]:
+        """Return what the campaign sighted of such severities that nothing settled, the worst first; no rejected ones.
+
+        ``only_new``: what ``previous`` did not sight, and what was reopened in this campaign.
+        """
+        given = {"severities": list(severities), "only_new": only_new, "previous": previous, "most": most}
+        return self._named(_UNSETTLED, **given)
+
     def fresh(self, most: int) -> list[Row]:
         """Return what the campaign found first, with its round and who reported it then, the newest first."""
         return self._named(_FRESH, most=most)
@@ -271,7 +362,7 @@ class Past:
         """Return the angles used, as (strategy, JSON text of the angle)."""
         return {(row["strategy"], row["angle"]) for row in self._rows(_ANGLES)}
 
-    def _named(self, sql: str, **given: int) -> list[Row]:
+    def _named(self, sql: str, **given: Any) -> list[Row]:
         return rows(self.connection, sql, {"sweep": self.sweep, "campaign": self.campaign, **given})
 
     def _rows(self, sql: str) -> list[Row]:

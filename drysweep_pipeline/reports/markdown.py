@@ -8,6 +8,7 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import MEANS
+from drysweep_pipeline.reports.since import NONE_BEFORE, limits, name_of
 from drysweep_pipeline.reports.steps import Step
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
 from drysweep_pipeline.reports.waiting import Waiting
@@ -37,6 +38,7 @@ def render(said: Contents) -> str:
 def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Iterator[str]:
     yield f"# {cell(told['sweep'])}: {cell(told['campaign'])}"
     yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
+    yield from _since(told["since"])
     if told["waits_for"]:
         yield from (f"**What it waits for:** {cell(told['waits_for']['sentence'], limit=2000)}.", "")
     if told["why"]:
@@ -45,6 +47,20 @@ def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Ite
         yield from (f"**What helps:** {prose(why['lever'], resume)}.", "")
     facts = (*_facts(told), *((("redaction", hiding),) if hiding else ()))
     yield from _table(("outcome", ""), ((name, cell(value)) for name, value in facts))
+
+
+def _since(told: Mapping[str, Any] | None) -> Iterator[str]:
+    if told is None:
+        yield from (f"**Since last time:** {NONE_BEFORE}.", "")
+        return
+    yield from (f"**{cell(told['sentence'][:1].upper() + told['sentence'][1:], limit=2000)}.**", "")
+    if told["caveats"]:
+        yield from (cell(limits(told), limit=2000), "")
+    yield from (f"- {cell(name_of(row), limit=500)}" for row in told["named"])
+    if told["unnamed"]:
+        yield f"- and {told['unnamed']} more that are fresh or reopened"
+    if told["named"]:
+        yield ""
 
 
 def _warned(merging: str | None) -> Iterator[str]:

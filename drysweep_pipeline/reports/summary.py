@@ -9,6 +9,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import SETTLED
 from drysweep_pipeline.reports.beside import calls, home_option, stand
 from drysweep_pipeline.reports.sentence import sentence
+from drysweep_pipeline.reports.since import since
 from drysweep_pipeline.reports.waiting import waits_for
 from drysweep_pipeline.reports.why import why
 
@@ -38,6 +39,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "as_of": head["as_of"],
         **{name: head[name] for name in _COPIED},
         "looked_again": _looked_again(head),
+        "since": since(past, home, head),
         "new": [row["fresh"] for row in rounds],
         **{name: head[name] for name in _COUNTED},
         "ledger_seen": past.ledger_seen(),

@@ -1,33 +1,16 @@
-"""Whether a campaign found anything bad enough to fail on: ``major``, or ``new:major`` for what is new to it."""
+"""Whether a campaign found anything bad enough to fail on: ``major``, or ``new:major`` for what is new to it.
+
+New is what the campaign before it did not sight, and what this one reopened: it was fixed meanwhile, so that nobody
+can have been told to expect it.
+"""
+
+from typing import Any
 
 from drysweep_pipeline.errors import DeclarationError
-from drysweep_pipeline.history.reading import history
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Severity
-
-_FOUND = """
-    select count(*)
-    from findings f
-    semi join sightings s on s.sweep = f.sweep and s.fp = f.fp and s.campaign = $campaign
-    where
-        f.sweep = $sweep
-        and list_contains($severities, f.severity)
-        and not list_contains(['contested', 'accepted_risk', 'declined'], f.state)
-        and not ($only_new and exists (
-            select 1 from sightings earlier
-            where earlier.sweep = f.sweep and earlier.fp = f.fp and earlier.campaign = $previous
-        ))
-"""
-_PREVIOUS = """
-    select campaign
-    from campaigns
-    where
-        sweep = $sweep
-        and looked_again is null
-        and (as_of, seq) < (select (as_of, seq) from campaigns where sweep = $sweep and campaign = $campaign)
-    order by as_of desc, seq desc
-    limit 1
-"""
 
 
 def check_threshold(fail_on: str | None) -> None:
@@ -38,19 +21,25 @@ def check_threshold(fail_on: str | None) -> None:
 
 
 def found(home: Home, sweep: str, campaign: str, fail_on: str) -> bool:
-    """Tell whether a campaign sighted unsettled findings at or above a severity.
+    """Tell whether a campaign sighted unsettled findings at or above a severity; rejected ones do not count.
 
-    ``new:`` counts only those that the campaign before it in the order did not have.
+    ``new:`` counts only those that the campaign before it in the order did not sight, and those that were reopened.
     """
     bar = Severity(fail_on.removeprefix("new:"))
-    severities = [severity.value for severity in Severity if severity.rank <= bar.rank]
     with history(home) as connection:
-        named = {"sweep": sweep, "campaign": campaign}
-        previous = connection.execute(_PREVIOUS, named).fetchall()
-        parameters = {
-            **named,
-            "severities": severities,
-            "only_new": fail_on.startswith("new:"),
-            "previous": previous[0][0] if previous else None,
-        }
-        return bool(connection.execute(_FOUND, parameters).fetchall()[0][0])
+        past = Past(connection, sweep, campaign)
+        return bool(past.unsettled(_at_or_above(bar), 1, **_only(past, new=fail_on.startswith("new:"))))
+
+
+def new_at(past: Past, bar: Severity) -> list[Row]:
+    """Return the findings at or above a severity that ``new:`` would fail on, the worst first."""
+    return past.unsettled(_at_or_above(bar), None, **_only(past, new=True))
+
+
+def _at_or_above(bar: Severity) -> list[str]:
+    return [severity.value for severity in Severity if severity.rank <= bar.rank]
+
+
+def _only(past: Past, *, new: bool) -> dict[str, Any]:
+    previous = past.previous() if new else None
+    return {"only_new": new, "previous": previous["campaign"] if previous else None}

@@ -1,0 +1,177 @@
+"""What changed since the sweep's previous campaign: what is fresh, still there, gone or back, and what that is worth.
+
+Counted from the published history by its macro ``campaign_diff``; rejected findings do not count. What was not seen
+again is called gone only where the history can tell, else not observed, which is no state of a finding.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from drysweep_pipeline.declaration.model import Sweep
+from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.beside import declared
+from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.values import Outcome, Severity
+
+NAMED = 20
+"""How many of the fresh and reopened findings are named; the others are counted."""
+NONE_BEFORE = "no campaign before it"
+CHANGES = ("fresh", "still_there", "gone", "reopened", "not_observed")
+_ALWAYS_TOLD = ("fresh", "still_there")
+_AT_A_GLANCE = 3
+# Who is told, who owns it and when it runs have no part in what is found.
+_BESIDE = ("name", "description", "owners", "schedule", "notify", "redaction", "strategies")
+_GOES_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
+
+
+def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
+    """Return the difference to the previous campaign as JSON has it; None where there is none before this one.
+
+    ``head`` is the campaign's own row. ``days`` is how far apart the two ``as_of`` lie.
+    """
+    previous = past.previous()
+    if previous is None:
+        return None
+    counted = past.changes(previous["campaign"])
+    named = past.changed(previous["campaign"], ("fresh", "reopened"), NAMED)
+    counts = _by(counted, "change")
+    told = {
+        "campaign": previous["campaign"],
+        "as_of": previous["as_of"],
+        "days": _apart(previous["as_of"], head["as_of"]) / timedelta(days=1),
+        **{name: previous[name] for name in ("outcome", "reason", "k", "rounds")},
+        **{change: counts.get(change, 0) for change in CHANGES},
+        "by_severity": {change: _by(_of(counted, change), "severity") for change in CHANGES if counts.get(change)},
+        "by_owner": {change: _by(_of(counted, change), "owner") for change in CHANGES if counts.get(change)},
+        "named": named,
+        "unnamed": counts.get("fresh", 0) + counts.get("reopened", 0) - len(named),
+        "rejected_again": past.rejected_again(previous["campaign"]),
+        "caveats": list(_caveats(past, home, previous, head)),
+    }
+    return {**told, "sentence": sentence(told, head)}
+
+
+def sentence(told: Mapping[str, Any], head: Row) -> str:
+    """Return the difference in one line: the campaign before, how long ago, its outcome, and the counts."""
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    apart = _said(_apart(told["as_of"], head["as_of"]))
+    worth_telling = [change for change in CHANGES if told[change] or change in _ALWAYS_TOLD]
+    parts = [f"{told[change]} {change.replace('_', ' ')}{_whose(told, change)}" for change in worth_telling]
+    counted = ", ".join(parts) if head["rounds"] else "no round is decided yet"
+    return safe_text(f"since {told['campaign']} ({apart}, {told['outcome']}{reason}): {counted}")
+
+
+def lines(told: Mapping[str, Any] | None) -> list[str]:
+    """Return the difference as a terminal shows it: a line, one that names the worst, and one of what limits it."""
+    if told is None:
+        return [f"since: {NONE_BEFORE}"]
+    named, more = told["named"][:_AT_A_GLANCE], max(0, len(told["named"]) - _AT_A_GLANCE) + told["unnamed"]
+    shown = "; ".join(map(name_of, named)) + (f"; and {more} more" if more else "")
+    return [
+        told["sentence"],
+        *([f"  {shown}"] if shown else []),
+        *([f"  {caveats}"] if (caveats := limits(told)) else []),
+    ]
+
+
+def limits(told: Mapping[str, Any]) -> str:
+    """Return what keeps the difference from meaning more, as sentences; empty where nothing does."""
+    return " ".join(f"{caveat[:1].upper()}{caveat[1:]}." for caveat in told["caveats"])
+
+
+def name_of(row: Row) -> str:
+    """Return how a fresh or reopened finding is named: what became of it, how bad it is, which, and whose."""
+    owner = f" ({row['owner']})" if row["owner"] else ""
+    return safe_text(f"{row['change']}: {row['severity'] or 'of unknown severity'} {_cut(row['label'])}{owner}")
+
+
+def _whose(told: Mapping[str, Any], change: str) -> str:
+    """Return how many of what is fresh or came back are how bad, and whose the worst are, in parentheses."""
+    severities = told["by_severity"].get(change)
+    if change not in ("fresh", "reopened") or not severities:
+        return ""
+    worst = next(iter(severities))
+    first, *others = (f"{number} {severity}" for severity, number in severities.items())
+    return f" ({', '.join([first + _owners(told['named'], change, worst, severities[worst]), *others])})"
+
+
+def _owners(named: Sequence[Row], change: str, severity: str, number: int) -> str:
+    """Return whose so many findings are, after a colon; empty where no owner is known."""
+    rows = [row for row in named if (row["change"], row["severity"]) == (change, severity)]
+    owners = list(dict.fromkeys(_cut(row["owner"]) if row["owner"] else "no owner" for row in rows))
+    if not owners or owners == ["no owner"]:
+        return ""
+    more = len(owners) > _AT_A_GLANCE or number > len(rows)
+    return f": {', '.join(owners[:_AT_A_GLANCE])}{' and others' if more else ''}"
+
+
+def _caveats(past: Past, home: Home, previous: Row, head: Row) -> Iterator[str]:
+    """Yield what the difference is not worth, a clause each."""
+    before, now = Outcome(previous["outcome"]), Outcome(head["outcome"])
+    if before in _GOES_ON:
+        yield f"{previous['campaign']} has not ended: it may yet find what is fresh here"
+    elif before is not Outcome.CONVERGED:
+        yield f"{previous['campaign']} was cut short ({before}): what is fresh here may have been there then"
+    if now in _GOES_ON:
+        yield "this campaign has not ended: counts are a lower bound, and what was not observed may still be"
+    elif now is not Outcome.CONVERGED:
+        yield f"this campaign was cut short ({now}): counts are a lower bound, and what was not observed proves nothing"
+    if head["looked_again"]:
+        yield f"only {', '.join(head['strategies'])} looked, at a stored snapshot"
+    elif differs := _declared_otherwise(past, home, previous, head):
+        yield f"the sweep is declared otherwise than then: {differs}"
+    if head["snapshot"] and head["snapshot"] == previous["snapshot"]:
+        yield "the material is the same as then, so what is fresh was missed then"
+
+
+def _declared_otherwise(past: Past, home: Home, previous: Row, head: Row) -> str:
+    """Return in what the two declarations differ that bears on what is found, as far as anybody can tell."""
+    if previous["declaration"] == head["declaration"]:
+        return ""
+    then, now = (declared(home, past.sweep, name) for name in (previous["campaign"], past.campaign))
+    if then is None or now is None:
+        return "the one of then is gone, and its digest is another"
+    keys = [name for name in Sweep.model_fields if name not in _BESIDE and getattr(then, name) != getattr(now, name)]
+    return "; ".join([*_strategies(then, now), *([", ".join(keys)] if keys else [])])
+
+
+def _strategies(then: Sweep, now: Sweep) -> Iterator[str]:
+    old, new = ({strategy.name: strategy for strategy in each.strategies} for each in (then, now))
+    for what, names in (
+        ("new strategies", [name for name in new if name not in old]),
+        ("strategies left out", [name for name in old if name not in new]),
+        ("strategies changed", [name for name in new if name in old and old[name] != new[name]]),
+    ):
+        if names:
+            yield f"{what} ({', '.join(names)})"
+
+
+def _of(counted: Iterable[Row], change: str) -> list[Row]:
+    return [row for row in counted if row["change"] == change]
+
+
+def _by(counted: Sequence[Row], name: str) -> dict[str, int]:
+    """Return how many there are of each, the worst severity or the most first; what has none is under ``""``."""
+    totals: dict[str, int] = {}
+    for row in counted:
+        totals[row[name] or ""] = totals.get(row[name] or "", 0) + row["findings"]
+    ranks = {severity.value: severity.rank for severity in Severity} if name == "severity" else {}
+    return dict(sorted(totals.items(), key=lambda each: (ranks.get(each[0], len(ranks)), -each[1], each[0])))
+
+
+def _apart(then: str, now: str) -> timedelta:
+    return datetime.fromisoformat(now) - datetime.fromisoformat(then)
+
+
+def _said(apart: timedelta) -> str:
+    """Return a span in the largest unit that it is at least one of."""
+    for unit, length in (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1))):
+        if apart >= length:
+            return count(apart // length, unit)
+    return "the same instant" if not apart else count(int(apart.total_seconds()), "second")
+
+
+def _cut(text: str, limit: int = 100) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
