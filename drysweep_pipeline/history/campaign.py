@@ -122,7 +122,7 @@ _PREVIOUS = f"""
     limit 1
 """
 _CHANGES = """
-    select d.change, f.severity, f.owner, count(*) as findings
+    select d.change, f.severity, f.owner, count(*) as findings, count(*) filter (d.looked_for) as looked_for
     from campaign_diff($previous, $campaign) d
     join findings f on f.sweep = d.sweep and f.fp = d.fp
     where d.sweep = $sweep

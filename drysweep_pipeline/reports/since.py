@@ -1,7 +1,7 @@
 """What changed since the sweep's previous campaign: what is fresh, still there, gone or back, and what that is worth.
 
 Counted from the published history by its macro ``campaign_diff``; rejected findings do not count. What was not seen
-again is called gone only where the history can tell, else not observed, which is no state of a finding.
+again is gone only where it is recorded as fixed, else not observed, which is no state of a finding.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +43,7 @@ def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
         "days": _apart(previous["as_of"], head["as_of"]) / timedelta(days=1),
         **{name: previous[name] for name in ("outcome", "reason", "k", "rounds")},
         **{change: counts.get(change, 0) for change in CHANGES},
+        "looked_for": sum(row["looked_for"] for row in _of(counted, "not_observed")),
         "by_severity": {change: _by(_of(counted, change), "severity") for change in CHANGES if counts.get(change)},
         "by_owner": {change: _by(_of(counted, change), "owner") for change in CHANGES if counts.get(change)},
         "named": named,
@@ -88,8 +89,10 @@ def name_of(row: Row) -> str:
 
 
 def _whose(told: Mapping[str, Any], change: str) -> str:
-    """Return how many of what is fresh or came back are how bad, and whose the worst are, in parentheses."""
+    """Return in parentheses how bad what is fresh or back is and whose, or how much was looked for in vain."""
     severities = told["by_severity"].get(change)
+    if change == "not_observed" and told["looked_for"]:
+        return f" ({told['looked_for']} looked for)"
     if change not in ("fresh", "reopened") or not severities:
         return ""
     worst = next(iter(severities))

@@ -18,6 +18,7 @@ from drysweep_pipeline.engine.looking_again import begin as look_again
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import markdown
+from drysweep_pipeline.reports.contents import contents
 from drysweep_pipeline.reports.since import lines
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.threshold import found
@@ -67,7 +68,9 @@ def test_the_first_campaign_says_that_there_is_none_before_it(place: Path) -> No
     told = summary(first.home.home, "small", first.id)
     assert told["since"] is None
     assert lines(None) == ["since: no campaign before it"]
-    assert "**Since last time:** no campaign before it." in markdown.render(first.home.home, "small", first.id)
+    assert "**Since last time:** no campaign before it." in markdown.render(
+        contents(first.home.home, "small", first.id)
+    )
 
 
 def test_one_look_tells_what_changed_since_the_campaign_before_and_whose_it_is(
@@ -78,11 +81,12 @@ def test_one_look_tells_what_changed_since_the_campaign_before_and_whose_it_is(
     registry(place / "registry", changed)
     now = campaign(place, 8)
     told = since(now)
-    assert counts(told) == {"fresh": 3, "still_there": 1, "gone": 1}
+    assert counts(told) == {"fresh": 3, "still_there": 1, "not_observed": 1}
     assert told["by_severity"]["fresh"] == {"blocker": 2, "nit": 1}
     assert told["by_owner"]["fresh"] == {"team:edge": 2, "": 1}
     assert (told["days"], told["outcome"], told["rejected_again"]) == (7.0, "converged", 1)
-    line = "since 20260101T060000Z (7 days, converged): 3 fresh (2 blocker: team:edge, 1 nit), 1 still there, 1 gone"
+    before, counted = "since 20260101T060000Z (7 days, converged)", "1 still there, 1 not observed (1 looked for)"
+    line = f"{before}: 3 fresh (2 blocker: team:edge, 1 nit), {counted}"
     edges = (f"fresh: blocker edge{number}/no_owner (team:edge)" for number in (1, 2))
     named = f"  {'; '.join(edges)}; fresh: nit small/no_owner"
     assert lines(told) == [line, named]
@@ -92,7 +96,7 @@ def test_one_look_tells_what_changed_since_the_campaign_before_and_whose_it_is(
     assert shown[at - 1].startswith(f"small/{now.id}, as of "), "it comes first, after the name"
     assert shown[at + 1] == named
     assert shown[-1].startswith("CONVERGED"), "and the verdict last"
-    report = markdown.render(now.home.home, "small", now.id)
+    report = markdown.render(contents(now.home.home, "small", now.id))
     assert report.index("CONVERGED") < report.index("**Since 20260101T060000Z (7 days") < report.index("| outcome |")
     assert "- fresh: blocker edge1/no\\_owner (team:edge)" in report or "- fresh: blocker edge1/no_owner" in report
     assert "known" not in report[: report.index("| outcome |")], "rejected findings are in no report"
@@ -222,10 +226,9 @@ def test_every_command_that_ends_campaigns_holds_them_against_the_threshold(
     assert main(["run", sweep, "--as-of", "2026-01-01", "--rounds", "1", "--fail-on", "nit", *at]) == 3
     assert main(["resume", "20260101T000000Z", "--rounds", "9", "--by", "ann", "--fail-on", "major", *at]) == 6
     capsys.readouterr()
-    dates = ["--from", "2026-01-02", "--to", "2026-01-03", "--every", "1"]
+    dates = ["--from", "2026-01-02", "--to", "2026-01-02", "--every", "1"]
     assert main(["backfill", sweep, *dates, "--fail-on", "new:major", "--json", *at]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["since"]["campaign"] for each in told] == ["20260101T000000Z", "20260102T000000Z"]
+    assert json.loads(capsys.readouterr().out)["since"]["campaign"] == "20260101T000000Z"
     assert main(["backfill", sweep, *dates, "--fail-on", "major", *at]) == 6
     assert main(["backfill", sweep, "--strategies", "labels", "--fail-on", "major", *at]) == 2
     assert main(["resume", "20260101T000000Z", "--fail-on", "huge", *at]) == 2
