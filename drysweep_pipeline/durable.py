@@ -1,5 +1,10 @@
-"""Files that are either whole or absent: written beside their place, fsynced, then renamed over it."""
+"""Files that are either whole or absent: written beside their place, fsynced, then renamed over it.
 
+JSON carries a seal as its last key, the SHA-256 of all bytes before it: what was changed since by whatever it was, a
+disk or an editor, is not read.
+"""
+
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -10,6 +15,8 @@ from typing import Any
 import filelock
 
 from drysweep_pipeline.errors import Busy, IntegrityError
+
+SEAL = "seal"
 
 
 def make_private(folder: Path) -> None:
@@ -26,11 +33,11 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         write(part)
-        _sync(part)
+        sync(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 @contextmanager
@@ -44,30 +51,52 @@ def only_one(path: Path, refusal: str) -> Iterator[None]:
         raise Busy(refusal, help="wait for it") from None
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Put ``data`` at ``path`` as JSON, whole or not at all."""
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Put ``data``, which is not empty, at ``path`` as JSON with its seal, whole or not at all."""
     text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
-    write_text(path, text + "\n")
+    # Surrogates are no text in UTF-8; those that there are fail here, before anything is written.
+    sealed = seal(text.removesuffix("\n}").encode())
+    write_whole(path, lambda part: _put(part, sealed))
 
 
 def write_text(path: Path, text: str) -> None:
     """Put a text at ``path``, whole or not at all."""
-    write_whole(path, lambda part: _put(part, text))
+    write_whole(path, lambda part: _put(part, text.encode()))
 
 
-def read_json(path: Path) -> Any:
-    """Return what is at ``path``. Raises ``IntegrityError`` where it is not JSON."""
+def read_json(path: Path, *, check: bool = True) -> Any:
+    """Return what is at ``path``, without its seal.
+
+    Raises ``IntegrityError`` where it is not JSON, or, with ``check``, not what was sealed; what has no seal is taken
+    as it is.
+    """
+    raw = path.read_bytes()
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(raw)
     except ValueError as error:
         raise IntegrityError(f"not readable as JSON: {error}", file=path) from None
+    if isinstance(data, dict) and data.pop(SEAL, None) is not None and check and not is_sealed(raw):
+        raise IntegrityError("corrupt_artifact: it is not what was written", file=path, help="restore it from a copy")
+    return data
 
 
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+def seal(body: bytes) -> bytes:
+    """Return the bytes of a JSON object, given without its closing brace, with the seal as its last key."""
+    return body + f',\n "{SEAL}": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
 
 
-def _sync(path: Path) -> None:
+def is_sealed(raw: bytes) -> bool:
+    """Tell whether the bytes of a JSON file end in a seal, and are what was sealed."""
+    body, found, _ = raw.rpartition(f',\n "{SEAL}": "'.encode())
+    return bool(found) and seal(body) == raw
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def sync(path: Path) -> None:
+    """Have the disk hold what was written to a file or folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

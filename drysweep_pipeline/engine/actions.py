@@ -58,7 +58,7 @@ def land(ledger: Ledger, campaign: Campaign, action: dict[str, Any]) -> None:
     take_in_landed(ledger, campaign)
     number = ledger_journal.actions_taken(ledger).get(campaign.id, 0) + 1
     with ledger.transaction():
-        _take_in(ledger, campaign, number, action)
+        commit(ledger, campaign, number, action)
         journal.write_action(campaign, number, action)
 
 
@@ -109,10 +109,10 @@ def _take_in_all(ledger: Ledger, campaign: Campaign, left: list[_Left]) -> None:
         whose = (
             campaign if each.campaign == campaign.id else load(campaign.home.home, campaign.home.name, each.campaign)
         )
-        _take_in(ledger, whose, each.number, each.action)
+        commit(ledger, whose, each.number, each.action)
 
 
-def _take_in(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, Any]) -> None:
+def commit(ledger: Ledger, campaign: Campaign, number: int, action: dict[str, Any]) -> None:
     """Bring an action into the ledger, in the caller's transaction."""
     at = datetime.fromisoformat(action["at"])
     ledger_journal.record_action(ledger, campaign.id, number)

@@ -12,18 +12,36 @@ from drysweep_pipeline.budget import Budget, Spent
 from drysweep_pipeline.convergence import Answer, RoundResult, Standing, after_answer, after_round
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.landing import sha256_of
 
 DECISION = "decision.json"
 CALLS = "calls.jsonl"
+JUDGED = "judged.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """An accepted risk that lapsed, since the file that it was accepted for is another one: why, and what it is now."""
+
+    fp: str
+    reason: str
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What a round's first intake found, as landed: fresh and reopened fingerprints, and what was not run."""
+    """What a round's first intake found, as landed: fingerprints that were fresh, and what it did to lives.
+
+    ``spoilt`` are strategies whose landed file was not what had been landed, with why. Before these three were landed
+    they were worked out each time, and are None.
+    """
 
     fresh: tuple[str, ...]
     reopened: tuple[str, ...]
     taken_at: str
+    expired: tuple[str, ...] | None = None
+    lapsed: tuple[Lapsed, ...] | None = None
+    spoilt: dict[str, str] | None = None
 
 
 def write_landed(campaign: Campaign, round: int, landed: Landed) -> None:
@@ -39,14 +57,36 @@ def read_landed(campaign: Campaign, round: int) -> Landed | None:
     if not path.exists():
         return None
     data = read_json(path)["intake"]
-    return Landed(tuple(data["fresh"]), tuple(data["reopened"]), data["taken_at"])
+    expired, lapsed = data.get("expired"), data.get("lapsed")
+    return Landed(
+        tuple(data["fresh"]),
+        tuple(data["reopened"]),
+        data["taken_at"],
+        None if expired is None else tuple(expired),
+        None if lapsed is None else tuple(Lapsed(**each) for each in lapsed),
+        data.get("spoilt"),
+    )
+
+
+def write_judged(campaign: Campaign, round: int, at: datetime) -> None:
+    """Land when a round's verdicts were taken in: what a person said before that stands."""
+    write_json(campaign.folder(round) / JUDGED, {"at": at.isoformat()})
+
+
+def judged_at(campaign: Campaign, round: int) -> datetime | None:
+    """Return when a round's verdicts were taken in, or None where that was not landed."""
+    path = campaign.folder(round) / JUDGED
+    return datetime.fromisoformat(read_json(path)["at"]) if path.exists() else None
 
 
 def write_decision(campaign: Campaign, result: RoundResult, standing: Standing, at: datetime) -> None:
     """Land a round's decision beside what its intake found."""
     path = campaign.folder(result.round) / DECISION
+    calls = campaign.folder(result.round) / CALLS
     decided = {
         "decided_at": at.isoformat(),
+        # What was spent is decided with the round, and is appended to no more.
+        "calls_sha256": sha256_of(calls) if calls.exists() else None,
         "result": {**asdict(result), "asked": sorted(result.asked), "not_run": sorted(result.not_run)},
         "standing": asdict(standing),
     }
@@ -68,6 +108,20 @@ def read_result(campaign: Campaign, round: int) -> RoundResult | None:
             "spent": Spent(**data["spent"]),
         }
     )
+
+
+def decided_at(campaign: Campaign, round: int) -> datetime | None:
+    """Return when a round was decided, or None where it was not decided yet."""
+    path = campaign.folder(round) / DECISION
+    decision = read_json(path).get("decision") if path.exists() else None
+    return None if decision is None else datetime.fromisoformat(decision["decided_at"])
+
+
+def stands_since(campaign: Campaign, rounds: int) -> datetime:
+    """Return when a campaign with so many decided rounds came to stand where it stands: by its last round or answer."""
+    said = [action for action in read_actions(campaign) if action["action"] == "answer"]
+    answered = [datetime.fromisoformat(each["at"]) for each in said if each["after_round"] == rounds]
+    return answered[-1] if answered else decided_at(campaign, rounds) or campaign.started_at
 
 
 def write_action(campaign: Campaign, number: int, action: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from drysweep_pipeline.children.confinement import places_of
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import only_one, read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.journal import budget_of
+from drysweep_pipeline.engine.journal import budget_of, judged_at, write_judged
 from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.votes import FILE as VOTES
@@ -316,16 +316,47 @@ def _taken_in(ledger: Ledger, campaign: Campaign, round: int, *, judged: bool) -
     """Take what was landed of a round's judging into the ledger, once, and return what it came to."""
     landed = _read_landed(campaign, round)
     assert landed is not None, "verdicts are landed before they are read"
-    rows = pq.read_table(landing.verify(campaign.folder(round), landed.file)).to_pylist()
-    rulings = [(Ruling(UUID(r["fp"]), Verdict(r["verdict"]), r["reason"]), r["calls"]) for r in rows]
+    rulings = _rulings(campaign, round, landed)
     if not judged:
+        at = judged_at(campaign, round) or datetime.now(UTC)
         with ledger.transaction():
-            lives.record_verdicts(ledger, campaign.id, round, landed.judge, rulings)
-            journal.mark_judged(ledger, campaign.id, round)
-            if landed.failed:
-                failed = Event("judge_failed", round, actor=landed.judge, reason=landed.failed)
-                journal.log(ledger, campaign.id, datetime.now(UTC), [failed])
+            _commit(ledger, campaign, round, landed, rulings, at)
+            if rulings:
+                write_judged(campaign, round, at)
     return _report(rulings, landed.failed)
+
+
+def commit_landed(ledger: Ledger, campaign: Campaign, round: int, at: datetime) -> None:
+    """Take landed verdicts into the ledger, in the caller's transaction, as they were at an instant."""
+    landed = _read_landed(campaign, round)
+    assert landed is not None, "verdicts are landed before they are read"
+    _commit(ledger, campaign, round, landed, _rulings(campaign, round, landed), at)
+
+
+def landed_file(campaign: Campaign, round: int) -> landing.LandedFile | None:
+    """Return the file with a round's rulings, as its manifest has it; None where nothing was judged yet."""
+    landed = _read_landed(campaign, round)
+    return landed.file if landed else None
+
+
+def _commit(
+    ledger: Ledger,
+    campaign: Campaign,
+    round: int,
+    landed: "_Landed",
+    rulings: list[tuple[Ruling, int]],
+    at: datetime,
+) -> None:
+    lives.record_verdicts(ledger, campaign.id, round, landed.judge, rulings)
+    journal.mark_judged(ledger, campaign.id, round)
+    if landed.failed:
+        failed = Event("judge_failed", round, actor=landed.judge, reason=landed.failed)
+        journal.log(ledger, campaign.id, at, [failed])
+
+
+def _rulings(campaign: Campaign, round: int, landed: "_Landed") -> list[tuple[Ruling, int]]:
+    rows = pq.read_table(landing.verify(campaign.folder(round), landed.file)).to_pylist()
+    return [(Ruling(UUID(r["fp"]), Verdict(r["verdict"]), r["reason"]), r["calls"]) for r in rows]
 
 
 def _report(rulings: list[tuple[Ruling, int]], failed: str | None) -> JudgeReport:

@@ -4,11 +4,14 @@ Order matters (R1, R6, R8): what was found is taken in before anybody judges it,
 results before anything is fixed. A step that was done returns what it did.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from drysweep_pipeline import landing
+from drysweep_pipeline.budget import Budget, Spent
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
 from drysweep_pipeline.engine import actions, churn, closings, journal, judging, moves, standing
 from drysweep_pipeline.engine.campaign import Campaign
@@ -59,19 +62,28 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
             return _reported(manifest, done)
         # A campaign that was stopped meanwhile takes nothing in that it would never decide.
         check_due(campaign, round)
-        manifest, files = _verified(campaign, manifest)
-        landed = journal.read_landed(campaign, round)
-        now = datetime.now(UTC) if landed is None else datetime.fromisoformat(landed.taken_at)
         with ledger.transaction():
-            counts = intake.take_in(ledger, campaign.id, campaign.place(round), files, landed.fresh if landed else None)
-            reopened = moves.move(ledger, campaign, round, _reasons(manifest), now, landed.reopened if landed else None)
-            complete = bool(manifest.runs) and not manifest.not_run
-            ledger_journal.record_round(ledger, manifest, counts, len(reopened), complete, now)
-            fresh = intake.fresh_of(ledger)
-            # Landed before the commit: a crash in between finds the same answer here, and commits it.
-            journal.write_landed(campaign, round, journal.Landed(tuple(fresh), tuple(reopened), now.isoformat()))
+            actions.take_in_deeds(ledger, campaign)
+            report = commit_intake(ledger, campaign, round, journal.read_landed(campaign, round))
         twice = tuple(intake.seen_twice(ledger))
-    return IntakeReport(counts.rows, counts.distinct, counts.fresh, len(reopened), complete, _reasons(manifest), twice)
+    return replace(report, twice=twice)
+
+
+def commit_intake(ledger: Ledger, campaign: Campaign, round: int, landed: journal.Landed | None) -> IntakeReport:
+    """Take a landed wave into the ledger, in the caller's transaction, as its first intake did where that landed."""
+    wave = _manifest(campaign, round)
+    manifest, files = _verified(campaign, wave, (landed.spoilt if landed else None) or {})
+    now = datetime.now(UTC) if landed is None else datetime.fromisoformat(landed.taken_at)
+    counts = intake.take_in(ledger, campaign.id, campaign.place(round), files, landed.fresh if landed else None)
+    moved = moves.move(ledger, campaign, round, _reasons(manifest), now, landed)
+    complete = bool(manifest.runs) and not manifest.not_run
+    ledger_journal.record_round(ledger, manifest, counts, len(moved.reopened), complete, now)
+    if landed is None:
+        fresh, spoilt = tuple(intake.fresh_of(ledger)), _spoilt(wave, manifest)
+        # Landed before the commit: a crash in between finds the same answer here, and commits it.
+        found = journal.Landed(fresh, moved.reopened, now.isoformat(), moved.expired, moved.lapsed, spoilt)
+        journal.write_landed(campaign, round, found)
+    return IntakeReport(counts.rows, counts.distinct, counts.fresh, len(moved.reopened), complete, _reasons(manifest))
 
 
 def judge(campaign: Campaign, round: int) -> judging.JudgeReport:
@@ -98,7 +110,7 @@ def decide(campaign: Campaign, round: int) -> Standing:
     manifest = _manifest(campaign, round)
     with open_ledger(campaign.home.ledger) as ledger:
         # Another round than this one may be what a dead process left: what is published must be in the ledger.
-        _commit_landed(ledger, campaign)
+        commit_landed(ledger, campaign)
         actions.take_in_landed(ledger, campaign)
         row = ledger_journal.round_row(ledger, campaign.id, round)
         if row is None or not row.judged:
@@ -111,12 +123,12 @@ def decide(campaign: Campaign, round: int) -> Standing:
 
 def recommit(ledger: Ledger, campaign: Campaign) -> None:
     """Take landed decisions into the ledger that a process did not live to commit."""
-    if _commit_landed(ledger, campaign):
+    if commit_landed(ledger, campaign):
         closings.close(ledger, campaign)
         standing.publish(ledger, campaign)
 
 
-def _commit_landed(ledger: Ledger, campaign: Campaign) -> bool:
+def commit_landed(ledger: Ledger, campaign: Campaign) -> bool:
     """Decide in the ledger what was decided in landing only, and tell whether there was anything."""
     mended = False
     round = 1
@@ -149,14 +161,22 @@ def _decide(ledger: Ledger, campaign: Campaign, round: int, manifest: Manifest, 
     landed = journal.read_result(campaign, round)
     result = landed or _result(ledger, campaign, round, manifest, row)
     before = journal.standing_before(campaign, round)
-    after, events = after_round(before, campaign.policy, result)
-    now = datetime.now(UTC)
+    now = journal.decided_at(campaign, round) or datetime.now(UTC)
     with ledger.transaction():
-        _record(ledger, campaign, result, before, after, now)
-        found_out = [*_spoilt_since(ledger, campaign, result), *churn.events(campaign, round)]
-        ledger_journal.log(ledger, campaign.id, now, [*_lost(campaign, round), *found_out, *events])
+        after = commit_decision(ledger, campaign, result, before, now)
         if landed is None:
             journal.write_decision(campaign, result, after, now)
+
+
+def commit_decision(
+    ledger: Ledger, campaign: Campaign, result: RoundResult, before: Standing, at: datetime
+) -> Standing:
+    """Record a round's decision, in the caller's transaction, and return where the campaign stands after it."""
+    after, events = after_round(before, campaign.policy, result)
+    _record(ledger, campaign, result, before, after, at)
+    found_out = [*_spoilt_since(ledger, campaign, result), *churn.events(campaign, result.round)]
+    ledger_journal.log(ledger, campaign.id, at, [*_lost(campaign, result.round), *found_out, *events])
+    return after
 
 
 def _result(
@@ -227,7 +247,8 @@ def _spoilt_since(ledger: Ledger, campaign: Campaign, result: RoundResult) -> li
 
 
 def _lost(campaign: Campaign, round: int) -> list[Event]:
-    budget = budget_of(campaign, round)
+    # What was lost is the same under any ceiling.
+    budget = Budget(None, Spent(), campaign.folder(round) / journal.CALLS)
     if not budget.lost_for:
         return []
     told = f"{_spelled(budget.lost)} were under way when a process died, and count as spent: "
@@ -254,10 +275,25 @@ def _manifest(campaign: Campaign, round: int) -> Manifest:
     return manifest
 
 
-def _verified(campaign: Campaign, manifest: Manifest) -> tuple[Manifest, list[Path]]:
-    """Return the files that are what was landed; a strategy whose file is not counts as not run."""
+def _spoilt(wave: Manifest, verified: Manifest) -> dict[str, str]:
+    """Return the strategies whose landed file was none when it was to be taken in, with why."""
+    kept = {run.strategy for run in verified.runs if run.file}
+    lost = {run.strategy for run in wave.runs if run.file} - kept
+    return {run.strategy: run.reason or run.status for run in verified.runs if run.strategy in lost}
+
+
+def _verified(
+    campaign: Campaign, manifest: Manifest, spoilt: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Manifest, list[Path]]:
+    """Return the files that are what was landed; a strategy whose file is not counts as not run.
+
+    ``spoilt`` says of which strategies the file was not at intake, and why.
+    """
     files, runs = [], []
     for run in manifest.runs:
+        if run.strategy in spoilt:
+            runs.append(landing.spoiled(run, spoilt[run.strategy]))
+            continue
         if run.file is None:
             runs.append(run)
             continue

@@ -1,7 +1,5 @@
 """Making where a campaign stands visible: the ledger's row, the state file, the published history."""
 
-from datetime import UTC, datetime
-
 from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
@@ -22,8 +20,14 @@ def publish(ledger: Ledger, campaign: Campaign) -> Standing:
     """Bring the ledger's row, the state file and the history up to the campaign's journal, and return the standing."""
     now = journal.standing(campaign)
     with ledger.transaction():
-        ledger_journal.record_standing(ledger, campaign.id, now, datetime.now(UTC))
+        ledger_journal.record_standing(ledger, campaign.id, now, journal.stands_since(campaign, now.rounds))
     publish_history(campaign.home.home, campaign.home.name, ledger)
+    write(campaign, now)
+    return now
+
+
+def write(campaign: Campaign, now: Standing) -> None:
+    """Bring a campaign's state file up to where it stands."""
     before = read_state(campaign.state_path)
     write_state(
         campaign.state_path,
@@ -42,4 +46,3 @@ def publish(ledger: Ledger, campaign: Campaign) -> Standing:
             reported=bool(before and before.reported and before.outcome == now.outcome and before.rounds == now.rounds),
         ),
     )
-    return now

@@ -21,6 +21,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from drysweep_pipeline.declaration.model import CommandMaterial, FilesMaterial, RegistryMaterial, TablesMaterial
+from drysweep_pipeline.durable import SEAL, is_sealed, seal
 from drysweep_pipeline.errors import IntegrityError, MaterialError
 from drysweep_pipeline.material import command, commits, git
 from drysweep_pipeline.material.command import Printed, read_printed
@@ -83,6 +84,16 @@ class Snapshot:
             return cls(manifest["digest"], folder, unread, commit.get("revision"), int(commit.get("dirty", 0)), tables)
         except (KeyError, TypeError, AttributeError) as error:
             raise IntegrityError("is not a snapshot's manifest", file=folder / MANIFEST) from error
+
+    @staticmethod
+    def check_seal(folder: Path) -> None:
+        """Raise ``IntegrityError`` where a manifest is not what was written; older ones have no seal."""
+        try:
+            raw = (folder / MANIFEST).read_bytes()
+        except OSError as error:
+            raise IntegrityError(f"is not a whole snapshot: {error}", file=folder) from error
+        if f'"{SEAL}": "'.encode() in raw and not is_sealed(raw):
+            raise IntegrityError("corrupt_artifact: it is not what was written", file=folder / MANIFEST)
 
 
 def freeze(material: Material, base: Path, as_of: datetime, snapshots: Path) -> Snapshot:
@@ -304,7 +315,7 @@ def _write_manifest(folder: Path, name: str, written: Written, listing: Listing)
     commit = {"git": {"revision": listing.revision, "dirty": listing.dirty}} if listing.revision is not None else {}
     tables = list(written.tables)
     text = json.dumps({"format": FORMAT, "digest": name, **commit, "tables": tables, "files": files}, indent=2)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_bytes(seal(text.removesuffix("\n}").encode()))
     for path in folder.iterdir():
         path.chmod(0o600)
         _sync(path)
