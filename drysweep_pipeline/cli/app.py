@@ -15,6 +15,7 @@ from drysweep_pipeline.cli import (
     doctor,
     findings,
     init,
+    rebuild,
     refusing,
     replay,
     report,
@@ -25,6 +26,7 @@ from drysweep_pipeline.cli import (
     status,
     ui,
     validate,
+    verify,
 )
 from drysweep_pipeline.errors import DrysweepError
 
@@ -77,6 +79,8 @@ app.add_typer(findings.app)
 app.command("replay")(replay.replay)
 app.command("validate")(validate.validate)
 app.command("schema")(schema.schema)
+app.command("verify")(verify.verify)
+app.command("rebuild")(rebuild.rebuild)
 app.command("doctor")(doctor.doctor)
 app.command("ui")(ui.ui)
 

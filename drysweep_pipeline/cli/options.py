@@ -80,6 +80,16 @@ def find_campaign(home: Home, text: str) -> tuple[str, str]:
     return having[0], name
 
 
+def recorded_sweeps(home: Home, sweep: str | None) -> list[str]:
+    """Return the one sweep that is asked about, or all that have anything in the home. Raises ``NotFound``."""
+    known = home.sweeps()
+    if sweep is None:
+        return known
+    if sweep not in known:
+        raise NotFound("sweep", sweep, known)
+    return [sweep]
+
+
 def person(given: str | None) -> str:
     """Return the name of the person at the terminal. Raises ``Refused`` where nobody can tell."""
     try:

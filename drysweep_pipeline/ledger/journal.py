@@ -29,6 +29,10 @@ _ROUND = """
     from rounds
     where campaign = ? and round = ?
 """
+_ROUNDS = """
+    select campaign, round, judged, outcome, fresh, reopened, complete, rows, distinct_findings
+    from rounds
+"""
 _ADD_ROUND = """
     insert into rounds (
         campaign, round, snapshot, not_searched, complete, rows, distinct_findings, fresh, reopened, taken_at, judged
@@ -127,6 +131,14 @@ def round_row(ledger: Ledger, campaign: str, round: int) -> RoundRow | None:
         return None
     judged, outcome, *counts = rows[0]
     return RoundRow(judged, Outcome(outcome) if outcome else None, *counts)
+
+
+def rounds_taken(ledger: Ledger) -> dict[tuple[str, int], RoundRow]:
+    """Return all rounds that were taken in, by campaign and number."""
+    found = {}
+    for campaign, round, judged, outcome, *counts in ledger.connection.execute(_ROUNDS).fetchall():
+        found[campaign, round] = RoundRow(judged, Outcome(outcome) if outcome else None, *counts)
+    return found
 
 
 def record_round(

@@ -45,6 +45,13 @@ class Ledger:
 @contextmanager
 def open_ledger(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
     """Yield the ledger for writing. Raises ``Busy``, naming who holds it, after ``wait_seconds``."""
+    with locked(path, wait_seconds=wait_seconds), opened(path, wait_seconds=wait_seconds) as ledger:
+        yield ledger
+
+
+@contextmanager
+def locked(path: Path, *, wait_seconds: float = 60) -> Iterator[None]:
+    """Keep everybody else from the ledger at ``path``. Raises ``Busy`` where somebody has it for ``wait_seconds``."""
     make_private(path.parent)
     # DuckDB's lock keeps processes apart; this one also keeps the threads of one process apart.
     lock = filelock.FileLock(path.with_suffix(".lock"), timeout=wait_seconds)
@@ -53,16 +60,39 @@ def open_ledger(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
     except filelock.Timeout:
         raise Busy(f"the ledger is being written since {wait_seconds:g} s", file=path, help="try again later") from None
     try:
-        connection = _connect(path, wait_seconds)
-        try:
-            connection.execute("set TimeZone = 'UTC'")
-            connection.execute("set enable_progress_bar = false")
-            migrate(connection, str(path))
-            yield Ledger(path, connection)
-        finally:
-            connection.close()
+        yield
     finally:
         lock.release()
+
+
+@contextmanager
+def opened(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
+    """Yield the ledger for writing, to who holds its lock or has it alone; what a dead process left is folded in.
+
+    Raises ``Busy`` where another program holds the file, ``IntegrityError`` where it cannot be opened.
+    """
+    connection = _connect(path, wait_seconds)
+    try:
+        connection.execute("set TimeZone = 'UTC'")
+        connection.execute("set enable_progress_bar = false")
+        migrate(connection, str(path))
+        yield Ledger(path, connection)
+    finally:
+        connection.close()
+
+
+def is_sound(path: Path) -> bool:
+    """Tell whether the ledger at ``path``, whose lock is held, is there and can be opened; it is one whole file then.
+
+    Raises ``Busy`` where another program holds it.
+    """
+    try:
+        if path.exists():
+            with opened(path):
+                return True
+    except (IntegrityError, duckdb.Error):
+        pass
+    return False
 
 
 def _connect(path: Path, wait_seconds: float) -> duckdb.DuckDBPyConnection:

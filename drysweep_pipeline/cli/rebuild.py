@@ -1,0 +1,54 @@
+"""``drysweep rebuild``: a sweep's ledger made anew from what was landed."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, recorded_sweeps
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.keeping.rebuilding import Rebuilt
+
+
+def rebuild(
+    sweep: Annotated[str, typer.Argument(metavar="SWEEP", help="The sweep, by name.")],
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Make a sweep's ledger, state files and history anew from its landed files; no finder and no judge is asked."""
+    from drysweep_pipeline.cli.output import progress, put, put_json
+    from drysweep_pipeline.keeping.rebuilding import rebuild as rebuilt
+
+    place = home_of(home)
+    [name] = recorded_sweeps(place, sweep)
+    done = rebuilt(place, name, progress)
+    if json:
+        put_json(_told(name, done))
+    else:
+        for line in _lines(name, done):
+            put(line)
+    return 0
+
+
+def _told(sweep: str, done: "Rebuilt") -> dict[str, object]:
+    differs = None
+    if done.differs is not None:
+        differs = [
+            {"table": each.table, "too_many": each.only_first, "missing": each.only_second, "named": list(each.named)}
+            for each in done.differs
+        ]
+    kept = str(done.kept) if done.kept else None
+    told = {"campaigns": done.campaigns, "steps": done.steps, "differs": differs, "kept": kept}
+    return {"schema_version": 1, "sweep": sweep, **told}
+
+
+def _lines(sweep: str, done: "Rebuilt") -> list[str]:
+    campaigns = f"{done.campaigns} campaign{'s' if done.campaigns != 1 else ''}"
+    lines = [f"{sweep}: the ledger was made anew from the landing of {campaigns}, and the history published from it"]
+    if done.differs is None:
+        lines.append("there was no ledger before it that could be read")
+    elif not done.differs:
+        lines.append("it says what the one before it said")
+    else:
+        lines += [f"the one before it differed: {each}" for each in done.differs]
+    return [*lines, *([f"the one before it is kept as {done.kept}"] if done.kept else [])]
