@@ -67,6 +67,17 @@ def fault_of_url(url: str, *, allow_plain_http: bool) -> Fault | None:
     return None
 
 
+def fault_of_secret_url(url: str, *, allow_plain_http: bool) -> str | None:
+    """Return what helps against what is wrong with an address that is kept secret, or None; nothing of it is repeated.
+
+    What follows a question mark may hold a secret, since all of it is one.
+    """
+    fault = fault_of_url(url.partition("?")[0], allow_plain_http=allow_plain_http)
+    if fault is None and url.isascii() and url.isprintable() and " " not in url:
+        return None
+    return (fault and fault[1]) or "write https://HOST/PATH"
+
+
 def fault_of_header(name: str, value: str) -> Fault | None:
     """Return what is wrong with a header, or None; what may be a secret is not repeated."""
     if not _HEADER_NAME.fullmatch(name):

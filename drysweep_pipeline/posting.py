@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from drysweep_pipeline import addresses
 from drysweep_pipeline.children.child import Children
-from drysweep_pipeline.declaration.model import Service
+from drysweep_pipeline.declaration.model import Endpoint
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.retrying import retry_context
@@ -59,18 +59,26 @@ class Postbox:
     """Where questions to one service are posted; threads may share it.
 
     ``seconds`` is how long one call may take, with all its retries; ``media`` the types of answer that are understood,
-    ``max_bytes`` how large one may be, unpacked. Raises ``FinderError`` where it cannot be set up.
+    ``max_bytes`` how large one may be, unpacked. Where ``media`` is empty, all that counts is that what was posted is
+    taken: any status of success will do, and what is said with it is not read. ``secrets``: what is never shown of
+    what comes back, beside what the headers hold. Raises ``FinderError`` where it cannot be set up.
     """
 
     def __init__(
-        self, service: Service, base: Path, seconds: float, max_bytes: int, media: tuple[str, ...] = (JSON,)
+        self,
+        service: Endpoint,
+        base: Path,
+        seconds: float,
+        max_bytes: int,
+        media: tuple[str, ...] = (JSON,),
+        secrets: tuple[str, ...] = (),
     ) -> None:
         self.service = service
         self.seconds = seconds
         self.media = media
         self.max_bytes = max_bytes
         self.headers = addresses.filled(service.headers)
-        self.secrets = addresses.secrets(service.headers)
+        self.secrets = (*secrets, *addresses.secrets(service.headers))
         self.trust = _trust(service, base)
 
     def post(self, body: bytes, more: More, underway: Children) -> Answer:
@@ -234,7 +242,7 @@ class _Call:
         return {
             **({} if named else {"User-Agent": "drysweep"}),
             **self._box.headers,
-            "Accept": ", ".join(self._box.media),
+            "Accept": ", ".join(self._box.media) or "*/*",
             # One packing only, that can be unpacked piece by piece.
             "Accept-Encoding": "gzip",
             "Content-Type": JSON,
@@ -256,6 +264,8 @@ class _Call:
 
     async def _read(self, response: "httpx2.Response") -> Answer:
         """Return an answer. Raises ``FinderError`` where it is none, or not of a kind that is understood."""
+        if not self._box.media and response.is_success:
+            return Answer("", b"")
         packed = response.headers.get("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", ""):
             what = f"answered {response.status_code}, packed as {self._box.safe(packed)!r}, which was not asked for"
@@ -353,7 +363,7 @@ class _Unpacker:
             raise FinderError("the answer cannot be unpacked: something follows the end of its packing")
 
 
-def _trust(service: Service, base: Path) -> ssl.SSLContext:
+def _trust(service: Endpoint, base: Path) -> ssl.SSLContext:
     """Return whom a service's certificate has to be from: the system's authorities, or those in ``ca_file``."""
     if not service.url.lower().startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

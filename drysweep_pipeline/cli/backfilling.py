@@ -13,6 +13,7 @@ from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import dates_of
+from drysweep_pipeline.notifications.sending import mute
 
 CUT_SHORT = 3
 
@@ -52,6 +53,8 @@ class Backfill:
                 note(f"{len(self.dates) - number} dates were not swept, under the ceiling of {self.ceiling} calls")
                 return worst([*codes, CUT_SHORT])
             if standing(campaign).due is not None:
+                # Who fills in the past sits before it, and nobody wants a message a date.
+                mute(campaign, "backfill")
                 drive(self.home, campaign)
             left -= spent(campaign).calls
             codes.append(show(self.home, campaign, as_json=as_json, fail_on=self.fail_on))

@@ -105,6 +105,9 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     code = exit_code(facts["outcome"])
     if code == 0 and fail_on is not None and _found(home, campaign, fail_on):
         code = FINDINGS
+    for notice in facts["notifications"]:
+        if notice["status"] == "failed":
+            note(f"not told: {notice['to']}: {notice['why']}")
     if as_json:
         put_json(facts)
         note(facts["verdict"])

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from drysweep_pipeline.addresses import fault_of_secret_url, variables
 from drysweep_pipeline.canaries import unwatched
 from drysweep_pipeline.declaration.model import (
     VARYING,
@@ -40,6 +41,7 @@ from drysweep_pipeline.declaration.model import (
     Strategy,
     Sweep,
     TablesMaterial,
+    Webhook,
     models_of,
     names_in_argv,
     query_of,
@@ -62,7 +64,8 @@ def warnings(declaration: Declaration) -> list[str]:
     sweep = declaration.sweep
     here = chain(_searching(sweep, declaration.base), _judging(sweep, declaration.base))
     of_all = chain(_blind_spots(sweep), here, _ceilings(sweep), _unwatched(sweep), _redacting(declaration))
-    return list(chain(_variation(sweep), _unused(sweep), of_all))
+    telling = _telling(sweep, declaration.base)
+    return list(chain(_variation(sweep), _unused(sweep), of_all, telling))
 
 
 def canary_problems(declaration: Declaration) -> list[DrysweepError]:
@@ -280,6 +283,24 @@ def _program(argv0: str, name: str, base: Path) -> Iterator[str]:
         yield f"The program {argv0!r} of {name} may not be executed: chmod +x {program}"
     elif shutil.which(program) is None:
         yield f"The program {argv0!r} of {name} is found neither beside the sweep nor on the PATH."
+
+
+def _telling(sweep: Sweep, base: Path) -> Iterator[str]:
+    """Yield what would keep a receiver from being told here."""
+    for number, receiver in enumerate(sweep.notify):
+        name = f"{receiver.kind} (notify[{number}])"
+        if receiver.ca_file is not None and not (base / receiver.ca_file).is_file():
+            yield f"The receiver {name} trusts the authorities in {receiver.ca_file}, which is no file."
+        for variable in variables(receiver.headers) if isinstance(receiver, Webhook) else ():
+            if variable not in os.environ:
+                yield f"The receiver {name} is sent the variable {variable} in a header, which is not set here."
+        if receiver.url_env is None:
+            continue
+        address = os.environ.get(receiver.url_env, "").strip()
+        if not address:
+            yield f"The address of the receiver {name} is in the variable {receiver.url_env}, which is not set here."
+        elif fault := fault_of_secret_url(address, allow_plain_http=receiver.allow_plain_http):
+            yield f"The variable {receiver.url_env} holds no address that {name} can be posted to: {fault}."
 
 
 def _is_found(call: str, base: Path) -> bool:

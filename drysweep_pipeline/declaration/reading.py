@@ -167,7 +167,9 @@ def thaw_json(text: str) -> Declaration:
 
 
 def _plain(sweep: Sweep) -> dict[str, Any]:
-    return sweep.model_dump(mode="json")
+    plain = sweep.model_dump(mode="json")
+    # A key that came later: where it says nothing, a digest is what it was before there was one.
+    return plain if plain["notify"] else {name: value for name, value in plain.items() if name != "notify"}
 
 
 def _canonical(plain: dict[str, Any]) -> str:

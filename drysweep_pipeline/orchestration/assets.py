@@ -19,6 +19,7 @@ from drysweep_pipeline.engine.state import change_state, read_states, take_lease
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.notifications.sending import notify
 from drysweep_pipeline.orchestration import checks, showing
 from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
@@ -305,7 +306,10 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
         key=key,
         deps=[dg.AssetDep(dg.AssetKey([sweep, "decision"]), partition_mapping=dg.AllPartitionMapping())],
         kinds={"markdown"},
-        check_specs=[checks.went_quiet(key)],
+        check_specs=[
+            checks.went_quiet(key),
+            *([checks.receivers_told(key)] if declaration.sweep.notify else []),
+        ],
         partitions_def=campaigns_of(sweep),
         **_owned(declaration),
     )
@@ -314,6 +318,8 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
         with hiding(home, declaration):
             campaign = load(home, sweep, context.partition_key)
             files = write_report(home, sweep, campaign.id)
+            if untold := notify(campaign):
+                files = write_report(home, sweep, campaign.id)
             change_state(campaign.state_path, reported=True)
             facts = summary(home, sweep, campaign.id)
             if any(event["name"] == "decision_requested" for event in facts["events"]):
@@ -329,7 +335,10 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
                     **showing.files(files, home),
                     "summary": showing.told(files),
                 },
-                check_results=[checks.outcome_result(facts)],
+                check_results=[
+                    checks.outcome_result(facts),
+                    *([checks.told_result(untold)] if declaration.sweep.notify else []),
+                ],
             )
 
     return report

@@ -13,6 +13,7 @@ from drysweep_pipeline.engine.quality import Merged
 from drysweep_pipeline.engine.rounds import BudgetReport, IntakeReport
 from drysweep_pipeline.engine.state import State
 from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.notifications.record import Notice
 from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.reports.waiting import Waiting
 from drysweep_pipeline.values import Outcome
@@ -148,6 +149,19 @@ def outcome_result(facts: Mapping[str, Any]) -> dg.AssetCheckResult:
         severity=_ERROR if outcome is Outcome.FAILED else _WARN,
         description=facts["verdict"],
         metadata={"outcome": outcome.value, "k": facts["k"], "rounds": facts["rounds"]},
+    )
+
+
+def receivers_told(key: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the spec of the check that everybody under ``notify`` took what there was to tell."""
+    return dg.AssetCheckSpec("receivers_told", asset=key, description="Everybody under notify took what was told.")
+
+
+def told_result(untold: Sequence[Notice]) -> dg.AssetCheckResult:
+    """Return whether everybody took what there was to tell; who did not, and why, else."""
+    said = "; ".join(f"{each.to}: {each.why}" for each in untold)
+    return dg.AssetCheckResult(
+        check_name="receivers_told", passed=not untold, severity=_WARN, description=_safe(said or None)
     )
 
 

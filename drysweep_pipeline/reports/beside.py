@@ -19,6 +19,7 @@ from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.notifications import record
 from drysweep_pipeline.outlook import Course, Round
 from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.reports.text import safe_text
@@ -110,6 +111,13 @@ def behind(home: Home, sweep: str, campaign: str) -> tuple[str, ...]:
     states = read_states(home.sweep(sweep).root / "state")
     found = next((queued_behind(state, states) for state in states if state.campaign == campaign), [])
     return tuple(each.campaign for each in found)
+
+
+def notices(home: Home, sweep: str, campaign: str) -> list[Row]:
+    """Return who was told of a campaign, of what, and whether that was taken; an empty list where nobody was."""
+    told = record.read(home.sweep(sweep).landing(campaign)).notices
+    names = ("id", "to", "status", "why", "at", "times")
+    return [{**{name: getattr(each, name) for name in names}, "events": list(each.events)} for each in told]
 
 
 def silent(home: Home, sweep: str, campaign: str, round: int) -> int:

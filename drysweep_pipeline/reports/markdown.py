@@ -41,6 +41,9 @@ def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Ite
     yield from _since(told["since"])
     if told["waits_for"]:
         yield from (f"**What it waits for:** {cell(told['waits_for']['sentence'], limit=2000)}.", "")
+    for notice in told["notifications"]:
+        if notice["status"] == "failed":
+            yield from (f"**Not told:** {cell(notice['to'])}: {cell(notice['why'], limit=500)}.", "")
     if told["why"]:
         why = told["why"]
         yield from (f"**Why it does not go quiet:** {cell(why['sentence'], limit=2000)}.", "")

@@ -7,7 +7,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import SETTLED
-from drysweep_pipeline.reports.beside import calls, home_option, stand
+from drysweep_pipeline.reports.beside import calls, home_option, notices, stand
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.since import since
 from drysweep_pipeline.reports.waiting import waits_for
@@ -50,6 +50,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "not_searched": head["not_searched"],
         "blocking": _blocking(past, findings, head["rounds"]),
         "report": _report(home, past.sweep, past.campaign),
+        "notifications": notices(home, past.sweep, past.campaign),
         "waits_for": waiting.as_json if waiting else None,
     }
     diagnosis = why(past, home, told, rounds, standing)

@@ -61,7 +61,8 @@ from drysweep_pipeline.declaration.model.parts import (
     Send,
     not_allowed,
 )
-from drysweep_pipeline.declaration.model.services import MOST_RETRIES, Service
+from drysweep_pipeline.declaration.model.receivers import AnyReceiver, Occasion, Receiver, Slack, Webhook
+from drysweep_pipeline.declaration.model.services import MOST_RETRIES, Endpoint, Service
 from drysweep_pipeline.declaration.model.strategies import (
     AnyStrategy,
     ChildStrategy,
@@ -98,6 +99,7 @@ __all__ = [
     "VARYING",
     "AnyJudge",
     "AnyMaterial",
+    "AnyReceiver",
     "AnyStrategy",
     "AtMost",
     "Budget",
@@ -111,6 +113,7 @@ __all__ = [
     "CommandMaterial",
     "CommandStrategy",
     "Convergence",
+    "Endpoint",
     "EnvironmentName",
     "FileBelow",
     "FilesMaterial",
@@ -125,6 +128,7 @@ __all__ = [
     "ModelName",
     "Name",
     "NoJudge",
+    "Occasion",
     "OutsideStrategy",
     "PanelJudge",
     "Part",
@@ -134,6 +138,7 @@ __all__ = [
     "PythonJudge",
     "PythonStrategy",
     "Query",
+    "Receiver",
     "Redaction",
     "RegistryMap",
     "RegistryMaterial",
@@ -146,6 +151,7 @@ __all__ = [
     "Send",
     "ServerAddress",
     "Service",
+    "Slack",
     "Source",
     "Sources",
     "SqlJudge",
@@ -155,6 +161,7 @@ __all__ = [
     "TableSource",
     "TablesMaterial",
     "Terms",
+    "Webhook",
     "models_of",
     "most_tokens",
     "names_in_argv",

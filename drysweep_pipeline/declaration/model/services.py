@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     Field,
     StrictBool,
     StrictInt,
@@ -17,12 +18,29 @@ from drysweep_pipeline.values import Usage
 MOST_RETRIES = 10
 
 
-class Service(Part):
-    """Where a service is that answers over HTTP, what it is told in headers, and how often a call is tried again."""
+def _can_be_sent(headers: dict[str, str]) -> dict[str, str]:
+    repeated = first_repeated([name.lower() for name in headers])
+    if repeated is not None:
+        name = list(headers)[repeated]
+        raise not_allowed(f"the header {name} is there twice", "case does not matter in the name of one", (name,))
+    for name, value in headers.items():
+        fault = addresses.fault_of_header(name, value)
+        if fault is not None:
+            raise not_allowed(*fault, at=(name,))
+    for variable in addresses.variables(headers):
+        is_ours_to_pass_on(variable)
+    return headers
+
+
+Headers = Annotated[dict[str, str], AfterValidator(_can_be_sent)]
+
+
+class Endpoint(Part):
+    """Where something is posted over HTTP, what goes along in headers, and how often it is tried again."""
 
     allow_plain_http: StrictBool = Field(default=False, description="Whether an address without TLS is allowed")
     url: str = Field(description="Where the task is posted; https, unless allow_plain_http")
-    headers: dict[str, str] = Field(
+    headers: Headers = Field(
         default_factory=dict, description="What is sent as headers; {env.NAME} is replaced by that variable"
     )
     ca_file: Annotated[str, Field(min_length=1)] | None = Field(
@@ -34,9 +52,6 @@ class Service(Part):
         le=MOST_RETRIES,
         description="How often a call is tried again that was not answered; each is a call",
     )
-    at_most: AtMost = Field(
-        default=AtMost(), description="What one call may use at most; that much is set aside before it begins"
-    )
 
     @field_validator("url")
     @classmethod
@@ -46,20 +61,13 @@ class Service(Part):
             raise not_allowed(*fault)
         return url
 
-    @field_validator("headers")
-    @classmethod
-    def _can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
-        repeated = first_repeated([name.lower() for name in headers])
-        if repeated is not None:
-            name = list(headers)[repeated]
-            raise not_allowed(f"the header {name} is there twice", "case does not matter in the name of one", (name,))
-        for name, value in headers.items():
-            fault = addresses.fault_of_header(name, value)
-            if fault is not None:
-                raise not_allowed(*fault, at=(name,))
-        for variable in addresses.variables(headers):
-            is_ours_to_pass_on(variable)
-        return headers
+
+class Service(Endpoint):
+    """A service that answers over HTTP, and what one call of it uses at most."""
+
+    at_most: AtMost = Field(
+        default=AtMost(), description="What one call may use at most; that much is set aside before it begins"
+    )
 
     @property
     def env(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from drysweep_pipeline.declaration.model.parts import (
     first_repeated,
     not_allowed,
 )
+from drysweep_pipeline.declaration.model.receivers import AnyReceiver
 from drysweep_pipeline.declaration.model.strategies import AnyStrategy, LlmStrategy
 from drysweep_pipeline.values import Rule, Severity
 
@@ -189,6 +190,7 @@ class Sweep(Part):
     redaction: Redaction = Field(
         default=Redaction(), description="How secrets are masked, and which variables hold some"
     )
+    notify: tuple[AnyReceiver, ...] = Field(default=(), description="Who is told what a campaign came to")
 
     @field_validator("canaries")
     @classmethod

@@ -1,0 +1,64 @@
+"""What a notice says: the difference to last time first, then the verdict, what is new and bad, and what to do.
+
+``lines`` are for people, the rest for programs. They go by a name that no chat takes for a message of its own: what
+others wrote in them would call people there. It is cut to a length, and rejected findings are not told.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.notifications.record import Notice
+from drysweep_pipeline.reports.since import lines
+from drysweep_pipeline.reports.text import safe_text
+
+SCHEMA_VERSION = 1
+NAMED = 20
+"""How many new blockers a notice names; the others are counted."""
+_LONGEST = 300
+_COPIED = ("sweep", "campaign", "as_of", "outcome", "reason", "rule", "k", "rounds", "quiet", "verdict")
+_COUNTED = ("seen", "confirmed", "rejected", "undecided", "unjudged", "new", "since", "waits_for", "why", "report")
+
+
+def message(notice: Notice, told: Mapping[str, Any], blockers: Sequence[Row]) -> dict[str, Any]:
+    """Return a notice of a campaign as JSON has it. ``told`` is its summary, ``blockers`` are the new ones, all."""
+    named = [_short(row) for row in blockers[:NAMED]]
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "id": notice.id,
+        "events": list(notice.events),
+        **{name: told[name] for name in (*_COPIED, *_COUNTED)},
+        "new_blockers": named,
+        "unnamed_blockers": len(blockers) - len(named),
+    }
+    return {**body, "lines": list(_lines(body))}
+
+
+def blocker(row: Mapping[str, Any]) -> str:
+    """Return how a new blocker is named in a line: which, where, and whose."""
+    where = f"{row['path']}:{row['line']}" if row["path"] and row["line"] is not None else row["path"]
+    owner = row["owner"] or "no owner"
+    return safe_text(f"{row['label']} ({owner})" + (f" at {where}" if where else ""))
+
+
+def _lines(body: Mapping[str, Any]) -> Iterator[str]:
+    yield from (line.strip() for line in lines(body["since"]))
+    yield f"{body['sweep']}/{body['campaign']}: {body['verdict']}"
+    if body["new_blockers"]:
+        yield f"new blockers: {len(body['new_blockers']) + body['unnamed_blockers']}"
+        yield from (f"- {blocker(row)}" for row in body["new_blockers"])
+    if body["unnamed_blockers"]:
+        yield f"- and {body['unnamed_blockers']} more"
+    if waiting := body["waits_for"]:
+        yield safe_text(f"{waiting['sentence']}:")
+        yield from (f"  {safe_text(command)}" for command in waiting["commands"])
+    if body["report"]:
+        yield safe_text(f"report: {body['report']}")
+
+
+def _short(row: Row) -> Row:
+    return {name: _cut(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
