@@ -189,6 +189,12 @@ def publish(home: Home, sweep: str, ledger: Ledger, *, anew: bool = False, wait_
         write_whole(home.history, lambda part: _fill(part, home, sweep, ledger, anew))
 
 
+def _forget_writes(history: Path) -> None:
+    """Remove what somebody who opened the published file for writing logged beside it."""
+    # DuckDB refuses to open a file with the log of an older one beside it.
+    history.with_name(history.name + ".wal").unlink(missing_ok=True)
+
+
 @contextmanager
 def _alone(path: Path, wait_seconds: float) -> Iterator[None]:
     lock = filelock.FileLock(path, timeout=wait_seconds)
@@ -216,6 +222,7 @@ def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> Non
             _applied(part, home, sweep, ledger, anew)
     finally:
         log.unlink(missing_ok=True)
+    _forget_writes(home.history)
 
 
 def _applied(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> bool:

@@ -1,15 +1,18 @@
 """Reading the history: a locked connection that reaches nothing but the published file, and one query with limits."""
 
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from drysweep_pipeline import sandbox
-from drysweep_pipeline.errors import FinderError, NotFound, Refused
+from drysweep_pipeline.errors import FinderError, IntegrityError, NotFound, Refused
 from drysweep_pipeline.home import Home
 
 SECONDS = 30.0
@@ -30,8 +33,20 @@ def history(home: Home) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a read-only connection to the published history. Raises ``NotFound`` where nothing was published yet."""
     if not home.history.exists():
         raise NotFound("history", str(home.history))
-    with sandbox.locked(home.history) as connection:
-        yield connection
+    with ExitStack() as stack:
+        yield _opened(home.history, stack)
+
+
+def _opened(file: Path, stack: ExitStack) -> duckdb.DuckDBPyConnection:
+    try:
+        return stack.enter_context(sandbox.locked(file))
+    except IntegrityError as error:
+        if "lock" not in error.what:
+            raise
+    # Many programs open what they only read for writing, and so lock others out. What was published can be copied.
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="drysweep-history-"))
+    copy = shutil.copyfile(file, Path(folder) / file.name)
+    return stack.enter_context(sandbox.locked(copy))
 
 
 def query(home: Home, sql: str, *, seconds: float = SECONDS, max_rows: int = MAX_ROWS) -> pa.Table:
