@@ -268,6 +268,7 @@ def test_a_summary_has_what_run_prints(read: Sweeping) -> None:
             "rejected": 1,
             "open": 1,
         },
+        "since": None,
         "report": None,
         "waits_for": None,
         "why": None,
