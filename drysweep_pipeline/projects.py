@@ -22,6 +22,8 @@ DEFAULT = "minimal"
 SCHEMA = PurePosixPath("assets/sweep.schema.json")
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"^  name: .*$", re.MULTILINE)
+_PATH = re.compile(r"^    path: .*$", re.MULTILINE)
+_SCHEMA_LINE = re.compile(r"\A# yaml-language-server: .*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,22 @@ def begin(folder: Path, template: str = DEFAULT, name: str | None = None) -> Pro
     return Project(folder, template, sweep, files)
 
 
+def begin_sweep(folder: Path) -> None:
+    """Write a sweep to a folder, with what it looks at beside its declaration; its name is like that of the folder.
+
+    What it declares is that of the smallest template. Raises ``Refused`` where no sweep can have such a name, and where
+    the folder holds something.
+    """
+    sweep = _sweep_name(_near(folder.name))
+    if folder.exists() and any(folder.iterdir()):
+        raise Refused("the folder is not empty, nothing was written", file=folder, help="name a new one")
+    _declare(folder, DEFAULT, sweep)
+    _rewrite(folder / "defs.yaml", _PATH, "    path: material")
+    if not (folder.parent.parent / SCHEMA.name).is_file():
+        _rewrite(folder / "defs.yaml", _SCHEMA_LINE, "")
+    shutil.copytree(_TEMPLATES / "examples" / "services", folder / "material")
+
+
 def _template(name: str) -> Template:
     if name in TEMPLATES:
         return TEMPLATES[name]
@@ -89,9 +107,13 @@ def _sweep_name(name: str) -> str:
     if SWEEP_NAME.fullmatch(name):
         return name
     allowed = "a name has lower-case letters, digits and _, begins with a letter, and is at most 63 long"
-    near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:63].rstrip("_")
+    near = _near(name)
     help = f"{allowed}; {near} would do" if SWEEP_NAME.fullmatch(near) else allowed
     raise Refused(f"{name!r} is no name of a sweep", key="name", help=help)
+
+
+def _near(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:63].rstrip("_")
 
 
 def _whole(folder: Path, template: str, sweep: str) -> tuple[str, ...]:
@@ -174,12 +196,21 @@ def _render(made: Path, project: str, template: str, sweep: str) -> None:
 
     values = {"project": project, "template": template, "sweep": sweep, "requirement": _requirement()}
     _fill(_TEMPLATES / "project", made, values)
-    declared = made / "assets" / "sweeps" / sweep
-    _fill(_TEMPLATES / template, declared, values)
-    text = (declared / "defs.yaml").read_text(encoding="utf-8")
-    (declared / "defs.yaml").write_text(_NAME.sub(f"  name: {sweep}", text, count=1), encoding="utf-8")
+    _declare(made / "assets" / "sweeps" / sweep, template, sweep)
     (made / SCHEMA).write_text(schema_text(), encoding="utf-8")
     TEMPLATES[template].material(made / "examples")
+
+
+def _declare(folder: Path, template: str, sweep: str) -> None:
+    """Write the folder of a template's sweep, under a name."""
+    _fill(_TEMPLATES / template, folder, {})
+    _rewrite(folder / "defs.yaml", _NAME, f"  name: {sweep}")
+
+
+def _rewrite(path: Path, line: re.Pattern[str], instead: str) -> None:
+    """Put something in the place of the first line of a file that is like that."""
+    text = path.read_text(encoding="utf-8")
+    path.write_text(line.sub(instead, text, count=1), encoding="utf-8")
 
 
 def _fill(source: Path, target: Path, values: dict[str, str]) -> None:

@@ -9,8 +9,10 @@ from pydantic import BaseModel
 from drysweep_pipeline.declaration import Declaration, read_declaration
 from drysweep_pipeline.declaration.model import Sweep as DeclaredSweep
 from drysweep_pipeline.orchestration.definitions import build_definitions
+from drysweep_pipeline.orchestration.scaffolding import SweepScaffolder
 
 
+@dg.scaffold_with(SweepScaffolder)
 class Sweep(dg.Component):
     """A search that runs until it goes quiet: material, blind strategies, judge, convergence rule and budget."""
 

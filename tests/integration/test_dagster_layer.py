@@ -3,21 +3,25 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dagster as dg
 import pytest
+from dagster.components.scaffold.scaffold import NoParams
 from dagster.components.testing import create_defs_folder_sandbox
 
 from drysweep_pipeline import Sweep
-from drysweep_pipeline.declaration import read_declaration
+from drysweep_pipeline.declaration import errors, read_declaration
 from drysweep_pipeline.engine.campaign import load
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.state import change_state, read_state
+from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.definitions import build_definitions
 from drysweep_pipeline.orchestration.inprocess import InProcess
 from drysweep_pipeline.orchestration.resources import HomeResource
+from drysweep_pipeline.orchestration.scaffolding import SweepScaffolder
+from drysweep_pipeline.testing import look
 from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +80,28 @@ def test_the_component_builds_from_a_defs_folder() -> None:
             keys = definitions.resolve_asset_graph().get_all_asset_keys()
             assert {key.path[0] for key in keys} == {"config_registry"}
             assert len(keys) == 12
+
+
+def test_a_sweep_that_dagster_scaffolds_loads_as_it_is_under_a_name_like_that_of_its_folder() -> None:
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(component_cls=Sweep, defs_path="More-of-it")
+        (folder.parent / "wiring.py").write_text(WIRING)
+        assert errors(folder / "defs.yaml") == []
+        assert look(folder / "defs.yaml", "left_out") != []
+        with sandbox.build_all_defs() as definitions:
+            keys = definitions.resolve_asset_graph().get_all_asset_keys()
+            assert {key.path[0] for key in keys} == {"more_of_it"}
+
+
+@pytest.mark.parametrize(("name", "format"), [("7 days", "yaml"), ("fine", "python")])
+def test_a_sweep_that_cannot_be_scaffolded_is_refused_and_leaves_nothing(
+    tmp_path: Path, name: str, format: Literal["yaml", "python"]
+) -> None:
+    (tmp_path / name).mkdir()
+    request = dg.ScaffoldRequest("drysweep_pipeline.Sweep", tmp_path / name, format, tmp_path, NoParams())
+    with pytest.raises(Refused):
+        SweepScaffolder().scaffold(request)
+    assert not list(tmp_path.rglob("*.yaml"))
 
 
 def test_a_round_shows_a_strategy_that_was_not_run_as_missing_with_a_failed_check_and_stays_green(

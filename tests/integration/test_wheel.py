@@ -6,8 +6,11 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from drysweep_pipeline.projects import TEMPLATES, begin
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,15 +40,37 @@ def test_the_wheel_holds_the_product_and_its_data_only(wheel: Path) -> None:
         assert str(sql.relative_to(ROOT)) in names
 
 
-def test_the_demo_runs_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which the package is the one from the wheel."""
+    site = tmp_path_factory.mktemp("site")
     options = ["--no-deps", "--quiet", "--disable-pip-version-check", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, capture_output=True)
     environment = {**os.environ, "PYTHONPATH": str(site)}
     environment.pop("DRYSWEEP_HOME", None)
     where = [sys.executable, "-c", "import drysweep_pipeline; print(drysweep_pipeline.__file__)"]
-    found = subprocess.run(where, env=environment, cwd=tmp_path, check=True, capture_output=True, text=True)
+    found = subprocess.run(where, env=environment, cwd=site.parent, check=True, capture_output=True, text=True)
     assert found.stdout.startswith(str(site))
-    command = [sys.executable, "-m", "drysweep_pipeline.cli", "demo", "--json"]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert json.loads(done.stdout)["new"] == [61, 19, 4, 0, 0]
+    return environment
+
+
+def drysweep(*arguments: str, environment: dict[str, str], folder: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "drysweep_pipeline.cli", *arguments, "--json"]
+    done = subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True, text=True)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_the_demo_runs_from_the_wheel_alone(installed: dict[str, str], tmp_path: Path) -> None:
+    assert drysweep("demo", environment=installed, folder=tmp_path)["new"] == [61, 19, 4, 0, 0]
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES))
+def test_a_project_from_the_wheel_alone_is_the_one_from_the_source(
+    installed: dict[str, str], tmp_path: Path, template: str
+) -> None:
+    drysweep("init", "made", "--template", template, environment=installed, folder=tmp_path)
+    source = begin(tmp_path / "source" / "made", template)
+    written = {path for path in (tmp_path / "made").rglob("*") if path.is_file()}
+    assert {path.relative_to(tmp_path / "made").as_posix() for path in written} == set(source.files)
+    assert all((tmp_path / "made" / name).read_bytes() == (source.folder / name).read_bytes() for name in source.files)
