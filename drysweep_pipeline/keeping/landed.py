@@ -20,6 +20,7 @@ from drysweep_pipeline.errors import DrysweepError, IntegrityError
 from drysweep_pipeline.home import SweepHome
 from drysweep_pipeline.keeping.fault import RESTORE, Fault
 from drysweep_pipeline.landing import LandedFile, Manifest
+from drysweep_pipeline.notifications.record import FILE as TOLD
 
 _ROUND = re.compile(r"r([0-9]{3,})")
 _ACTION = re.compile(r"([0-9]{6,})\.json")
@@ -62,7 +63,7 @@ def _of_campaign(place: SweepHome, folder: Path) -> Iterator[Fault]:
     yield from _Rounds(campaign).faults()
     yield from _of_actions(campaign)
     for path in sorted(folder.iterdir()):
-        if path != record and not _ROUND.fullmatch(path.name) and path.name != "actions":
+        if path.name not in (FILE, TOLD, "actions") and not _ROUND.fullmatch(path.name):
             yield _stray(path)
 
 

@@ -46,6 +46,8 @@ class Notice:
     @property
     def to(self) -> str:
         """Who is told, as people find it in the declaration."""
+        if not self.id:
+            return "everybody under notify"
         return f"{self.kind} (notify[{self.receiver}])"
 
 
@@ -84,6 +86,11 @@ def read(landing: Path) -> Record:
         tuple(_notice(each) for each in data["notices"]),
         data["muted"],
     )
+
+
+def unreadable(why: str) -> Notice:
+    """Return what stands for all notices where none can be told of, with why."""
+    return Notice("", 0, "all", (), (), 0, "failed", why)
 
 
 def write(landing: Path, record: Record) -> None:

@@ -51,7 +51,7 @@ def notify(campaign: Campaign) -> tuple[Notice, ...]:
             return _told(campaign)
     except (DrysweepError, OSError, filelock.Timeout) as error:
         # What cannot be read or recorded cannot be told; the campaign is what it is all the same.
-        return (Notice("", 0, "all", (), (), 0, "failed", hidden(str(error), 500)),)
+        return (record.unreadable(hidden(str(error), 500)),)
 
 
 def mute(campaign: Campaign, why: str) -> None:

@@ -115,7 +115,10 @@ def behind(home: Home, sweep: str, campaign: str) -> tuple[str, ...]:
 
 def notices(home: Home, sweep: str, campaign: str) -> list[Row]:
     """Return who was told of a campaign, of what, and whether that was taken; an empty list where nobody was."""
-    told = record.read(home.sweep(sweep).landing(campaign)).notices
+    try:
+        told = record.read(home.sweep(sweep).landing(campaign)).notices
+    except IntegrityError as error:
+        told = (record.unreadable(str(error)),)
     names = ("id", "to", "status", "why", "at", "times")
     return [{**{name: getattr(each, name) for name in names}, "events": list(each.events)} for each in told]
 

@@ -32,11 +32,13 @@ from drysweep_pipeline.declaration.model import (
     RegistryMaterial,
     Schedule,
     Send,
+    Slack,
     SqlJudge,
     SqlStrategy,
     Sweep,
     TablesMaterial,
     TableSource,
+    Webhook,
 )
 from drysweep_pipeline.declaration.refusals import FILLED_IN
 
@@ -75,6 +77,8 @@ PARTS = [
     Redaction,
     Canaries,
     Canary,
+    Webhook,
+    Slack,
 ]
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _NAMED_BLOCK = re.compile(r"`([^`\s]+\.(?:yaml|sql))`[^`\n]*:\n\n```(?:yaml|sql)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
