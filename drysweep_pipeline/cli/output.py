@@ -36,7 +36,7 @@ def exit_code(outcome: str) -> int:
 
 def put_json(data: dict[str, Any]) -> None:
     """Print one JSON object on a line of stdout; a number that JSON lacks is null."""
-    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False, default=str, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(finite(data), ensure_ascii=False, default=str, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 
@@ -61,24 +61,26 @@ def progress(text: str) -> None:
         note(text)
 
 
-def put_table(columns: list[str], rows: list[list[Any]]) -> None:
+def put_table(columns: list[str], rows: list[list[Any]], *, right: frozenset[int] = frozenset()) -> None:
     """Print rows on stdout, whole, as a table or, where that would be too wide, a record after the other.
 
-    What they hold cannot steer the terminal.
+    What they hold cannot steer the terminal. ``right``: columns, by place, that a table sets to the right.
     """
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
     names = [safe_text(name) for name in columns]
     shown = [["" if value is None else safe_text(str(value)) for value in row] for row in rows]
-    for line in lines_of(names, shown, width):
+    for line in lines_of(names, shown, width, right):
         put(line)
 
 
-def lines_of(columns: list[str], rows: list[list[str]], width: int) -> Iterator[str]:
+def lines_of(
+    columns: list[str], rows: list[list[str]], width: int, right: frozenset[int] = frozenset()
+) -> Iterator[str]:
     """Yield rows as the lines of a table, or as records of a line a column where a table is wider than ``width``."""
     table = [columns, *rows]
     widths = [max(cell_len(value) for value in column) for column in zip(*table, strict=True)]
     if not rows or sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
-        yield from (_line(row, widths) for row in table)
+        yield from (_line(row, widths, right) for row in table)
         return
     left = [max(cell_len(name) for name in columns)]
     for number, row in enumerate(rows):
@@ -93,16 +95,17 @@ def program() -> str:
     return shlex.quote(sys.argv[0]) if called.name == "drysweep" and called.parent != Path() else "drysweep"
 
 
-def _line(values: list[str], widths: list[int]) -> str:
+def _line(values: list[str], widths: list[int], right: frozenset[int] = frozenset()) -> str:
     """Return values in columns of some widths, without blanks after the last one that says anything."""
-    padded = (value + " " * (width - cell_len(value)) for value, width in zip(values, widths, strict=True))
-    return _GAP.join(padded).rstrip()
+    blanks = [" " * (width - cell_len(value)) for value, width in zip(values, widths, strict=True)]
+    pairs = enumerate(zip(values, blanks, strict=True))
+    return _GAP.join(blank + value if index in right else value + blank for index, (value, blank) in pairs).rstrip()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value with None for each number in it that JSON has no way to write."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: finite(each) for key, each in value.items()}
+    return [finite(each) for each in value] if isinstance(value, list | tuple) else value

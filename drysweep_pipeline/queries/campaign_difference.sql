@@ -1,0 +1,24 @@
+-- title: What changed between two campaigns
+-- question: What is fresh, still there, reopened, gone or only not observed since the campaign before?
+-- parameter sweep = only: the sweep
+-- parameter older = previous: the earlier campaign
+-- parameter newer = latest: the later campaign
+-- reading: How many findings changed in which way, by severity. `fresh` had not been seen by the older campaign, `gone` were fixed and
+--   not sighted again; `not_observed` were not sighted, and nothing says that they are fixed. `days_apart` is the distance
+--   of the two, by their `as_of`. The findings themselves are in `campaign_diff('OLDER', 'NEWER')`.
+-- caution: Not observed is not gone. Of those, `looked_for` counts the ones that the newer campaign had every chance to see: it
+--   converged, and each strategy that ever sighted them ran. With an outcome that is not converged, every number is a lower bound.
+select
+    change,
+    severity,
+    count(*) as findings,
+    count(*) filter (looked_for) as looked_for,
+    days_apart,
+    outcome_a as older_outcome,
+    outcome_b as newer_outcome
+from campaign_diff($older, $newer)
+where sweep = $sweep
+group by change, severity, days_apart, outcome_a, outcome_b
+order by
+    change,
+    case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end
