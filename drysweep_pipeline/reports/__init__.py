@@ -10,7 +10,7 @@ from pathlib import Path
 
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports import csv, github, json, jsonl, junit, markdown, openmetrics, parquet, sarif
+from drysweep_pipeline.reports import csv, github, html, json, jsonl, junit, markdown, openmetrics, parquet, sarif
 from drysweep_pipeline.reports.asked import PLAIN, Asked
 from drysweep_pipeline.reports.contents import Contents, contents
 
@@ -29,6 +29,7 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
+    "html": Format(html.render, ".html"),
     "md": Format(markdown.render, ".md"),
     "json": Format(json.render, ".json"),
     "sarif": Format(sarif.render, ".sarif"),
@@ -40,7 +41,7 @@ FORMATS: Mapping[str, Format] = {
     "openmetrics": Format(openmetrics.render, ".prom"),
 }
 # The one that a person is sent to comes first: the others name it.
-WRITTEN = ("md", "json", "sarif")
+WRITTEN = ("html", "md", "json", "sarif")
 
 
 def write_report(home: Home, sweep: str, campaign: str) -> dict[str, Path]:

@@ -154,7 +154,8 @@ def _sizes(alt: Any, x: Any, columns: Sequence[tuple[str, Shared]]) -> Any:
     y = alt.Y("findings:Q", title="findings", axis=alt.Axis(tickMinStep=1, tickCount=4))
     colour = alt.condition("datum.one", alt.value(_FRESH), alt.value(_KNOWN))
     bars = alt.Chart(data).mark_bar().encode(x=x, y=y, color=colour)
-    return bars + alt.Chart(data).mark_text(dy=-7).encode(x=x, y=y, text="findings:Q")
+    over = alt.Chart(data).encode(x=x, y=y, text="findings:Q")
+    return bars + over.mark_text(dy=-9, stroke=_PAPER, strokeWidth=4) + over.mark_text(dy=-9)
 
 
 def _matrix(alt: Any, x: Any, columns: Sequence[tuple[str, Shared]], strategies: Sequence[str]) -> Any:
