@@ -85,7 +85,7 @@ def _choose_by_kind(union: dict[str, Any], definitions: dict[str, Any]) -> None:
     """
     refs = union.pop("discriminator")["mapping"]
     del union["oneOf"]
-    said = [definitions[ref.rsplit("/", 1)[1]]["properties"]["kind"]["description"] for ref in refs.values()]
+    said = [definitions[ref.rsplit("/", 1)[1]]["properties"]["kind"].get("description", "") for ref in refs.values()]
     kind = {
         "description": "; ".join(f"{name}: {what}" for name, what in zip(refs, said, strict=True)),
         "enum": list(refs),

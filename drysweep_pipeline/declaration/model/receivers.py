@@ -42,7 +42,7 @@ class Receiver(Part):
 class Webhook(Receiver):
     """Something that is posted a JSON object; its address is written out, or kept in a variable if it is a secret."""
 
-    kind: Literal["webhook"] = Field(description="webhook: a JSON object is posted")
+    kind: Literal["webhook"] = Field(description="A JSON object is posted")
     url: str | None = Field(default=None, description="Where it is posted; https, unless allow_plain_http")
     url_env: EnvironmentName | None = Field(
         default=None, validate_default=True, description="The variable that holds the address, where that is a secret"
@@ -74,7 +74,7 @@ class Webhook(Receiver):
 class Slack(Receiver):
     """An incoming webhook of Slack; whoever knows its address may post, so that it is kept in a variable."""
 
-    kind: Literal["slack"] = Field(description="slack: a message is posted that Slack shows")
+    kind: Literal["slack"] = Field(description="A message is posted that Slack shows")
     url_env: EnvironmentName = Field(description="The variable that holds the address of the incoming webhook")
 
 
