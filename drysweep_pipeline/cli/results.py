@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -65,8 +65,7 @@ def to_csv(found: Result, out: IO[bytes], *, raw: bool = False) -> None:
 
 
 def to_jsonl(found: Result, out: IO[bytes]) -> None:
-    """Write a JSON object a row. Raises ``Refused`` where two columns have one name."""
-    _check_names(found.columns)
+    """Write a JSON object a row."""
     for row in found.rows:
         said = finite(dict(zip(found.columns, row, strict=True)))
         out.write(json.dumps(said, ensure_ascii=False, default=str, allow_nan=False).encode() + b"\n")
@@ -80,13 +79,12 @@ def to_json(found: Result, out: IO[bytes]) -> None:
 def to_parquet(found: Result, out: IO[bytes]) -> None:
     """Write Parquet with the types of the query, times in UTC; spans of time, for which it has no type, as text.
 
-    Raises ``Refused`` on a terminal, and where two columns have one name.
+    Raises ``Refused`` on a terminal, and for a column that Parquet cannot hold.
     """
     import pyarrow.parquet as pq
 
     if out.isatty():
         raise Refused("Parquet is nothing to look at", key="format", help="give --output FILE, or a pipe")
-    _check_names(found.columns)
     buffer = pa.BufferOutputStream()
     try:
         pq.write_table(_storable(found), buffer, compression="zstd")
@@ -128,12 +126,6 @@ def keep_result(found: Result, format: str, path: Path, *, raw: bool) -> None:
 
 def _writer(format: str, raw: bool) -> Write:
     return partial(to_csv, raw=raw) if format == "csv" else WRITERS[format]
-
-
-def _check_names(columns: Sequence[str]) -> None:
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if twice:
-        raise Refused(f"two columns are called {twice[0]}", help="tell them apart in the query: select ... as NAME")
 
 
 def _storable(found: Result) -> pa.Table:

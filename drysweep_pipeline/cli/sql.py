@@ -42,8 +42,8 @@ def sql(
         Path | None, typer.Option(metavar="FILE", help="Write to a file; its ending says the format.")
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Leave in CSV what a spreadsheet would compute.")] = False,
-    seconds: Annotated[float, typer.Option(help="Give up after so many seconds.")] = 30,
-    max_rows: Annotated[int, typer.Option(help="Refuse results longer than this.")] = 10_000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 30,
+    max_rows: Annotated[int, typer.Option(min=1, help="Refuse results longer than this.")] = 10_000,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
