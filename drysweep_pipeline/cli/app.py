@@ -101,6 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
         return refusing.refuse(error, as_json=as_json)
     except _UsageError as error:
         return refusing.misused(error, as_json=as_json)
+    except refusing.Interrupted as error:
+        return refusing.interrupted(error.help, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = refusing.INTERRUPTED
     except BrokenPipeError:
@@ -110,5 +112,5 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         return refusing.unexpected(error, given, as_json=as_json)
     if code == refusing.INTERRUPTED:
-        return refusing.interrupted(as_json=as_json)
+        return refusing.interrupted(None, as_json=as_json)
     return code if isinstance(code, int) else 0

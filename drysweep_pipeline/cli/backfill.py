@@ -10,6 +10,7 @@ from drysweep_pipeline.cli.options import (
     FailOnOption,
     HomeOption,
     JsonOption,
+    QuietOption,
     SweepArgument,
     home_of,
     instant,
@@ -41,6 +42,7 @@ def backfill(
     ] = None,
     fail_on: FailOnOption = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say which campaigns there would be.")] = False,
+    quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -61,13 +63,13 @@ def backfill(
         if fail_on is not None:
             help = "it asks since when, not how bad"
             raise DeclarationError("--fail-on does not go with --strategies", key="--fail-on", help=help)
-        return _look_again(place, declaration, strategies, first, last, calls, rounds, plan, json)
+        return _look_again(place, declaration, strategies, first, last, calls, rounds, plan, quiet, json)
     if rounds is not None:
         raise DeclarationError("--rounds goes with --strategies", key="--rounds", help="budget.rounds holds otherwise")
     if first is None or last is None:
         key = "--from" if first is None else "--to"
         raise DeclarationError("an instant is needed", key=key, help="only --strategies goes without")
-    return _sweep_dates(place, declaration, first, last, every, calls, fail_on, plan, json)
+    return _sweep_dates(place, declaration, first, last, every, calls, fail_on, plan, quiet, json)
 
 
 def _sweep_dates(
@@ -79,13 +81,14 @@ def _sweep_dates(
     calls: int | None,
     fail_on: str | None,
     plan: bool,
+    quiet: bool,
     json: bool,
 ) -> int:
     from drysweep_pipeline.cli.backfilling import Backfill, dates
     from drysweep_pipeline.cli.output import put, put_json
 
     wanted = dates(declaration, first, last, every)
-    job = Backfill(place, declaration, wanted, calls, fail_on)
+    job = Backfill(place, declaration, wanted, calls, fail_on, quiet)
     if plan:
         for date in wanted:
             line = {"schema_version": 1, "sweep": declaration.sweep.name, "as_of": date.isoformat()}
@@ -105,6 +108,7 @@ def _look_again(
     calls: int | None,
     rounds: int | None,
     plan: bool,
+    quiet: bool,
     json: bool,
 ) -> int:
     from drysweep_pipeline.cli.looking_again import LookAgain, lines
@@ -116,7 +120,7 @@ def _look_again(
     if problems := sql_problems(declaration):
         raise first_of(problems)
     names = [name.strip() for name in strategies.split(",") if name.strip()]
-    job = LookAgain(place, again(place, declaration, names, first, last), calls, rounds)
+    job = LookAgain(place, again(place, declaration, names, first, last), calls, rounds, quiet)
     if not plan:
         return job.run(as_json=json)
     if json:

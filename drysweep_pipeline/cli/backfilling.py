@@ -37,6 +37,7 @@ class Backfill:
     dates: list[datetime]
     calls: int | None
     fail_on: str | None = None
+    quiet: bool = False
 
     @property
     def ceiling(self) -> int:
@@ -55,7 +56,7 @@ class Backfill:
             if standing(campaign).due is not None:
                 # Who fills in the past sits before it, and nobody wants a message a date.
                 mute(campaign, "backfill")
-                drive(self.home, campaign)
+                drive(self.home, campaign, quiet=self.quiet)
             left -= spent(campaign).calls
             codes.append(show(self.home, campaign, as_json=as_json, fail_on=self.fail_on))
         return worst(codes)

@@ -11,6 +11,7 @@ from drysweep_pipeline.cli.options import (
     CampaignArgument,
     HomeOption,
     JsonOption,
+    QuietOption,
     ReasonOption,
     find_campaign,
     home_of,
@@ -32,6 +33,7 @@ def decide(
     rounds: Annotated[int | None, typer.Argument(metavar="[N]", help="With continue: for how many rounds.")] = None,
     by: ByOption = None,
     reason: ReasonOption = None,
+    quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -40,18 +42,21 @@ def decide(
         raise Refused(f"decide: {choice!r} is no answer", key="decide", help="accept, continue N or redraft")
     if rounds is not None and choice != "continue":
         raise Refused(f"decide: {choice} takes no number", key="decide", help=f"`continue {rounds}`, or no number")
-    return _answer(campaign, "continue" if choice == "continue" else _plain(choice), rounds, by, reason, home, json)
+    return _answer(
+        campaign, "continue" if choice == "continue" else _plain(choice), rounds, by, reason, quiet, home, json
+    )
 
 
 def go(
     campaign: CampaignArgument,
     by: ByOption = None,
     reason: ReasonOption = None,
+    quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
     """Give the go-ahead for the next round where turns are manual."""
-    return _answer(campaign, "go", None, by, reason, home, json)
+    return _answer(campaign, "go", None, by, reason, quiet, home, json)
 
 
 def stop(
@@ -62,7 +67,7 @@ def stop(
     json: JsonOption = False,
 ) -> int:
     """Stop a campaign; what it found so far is a lower bound."""
-    return _answer(campaign, "stop", None, by, reason, home, json)
+    return _answer(campaign, "stop", None, by, reason, False, home, json)
 
 
 def _plain(choice: str) -> Choice:
@@ -75,6 +80,7 @@ def _answer(
     rounds: int | None,
     by: str | None,
     reason: str | None,
+    quiet: bool,
     home: HomeOption,
     json: bool,
 ) -> int:
@@ -88,7 +94,7 @@ def _answer(
     loaded = load(place, *find_campaign(place, campaign))
     with saying_what_it_waits_for(place, loaded, kind):
         people.answer(loaded, Answer(kind, person(by), reason, rounds))
-    go_on(place, loaded)
+    go_on(place, loaded, quiet=quiet)
     show(place, loaded, as_json=json)
     return 0
 

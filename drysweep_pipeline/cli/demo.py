@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, QuietOption, home_of
 from drysweep_pipeline.errors import Refused
 
 _MARK = ".drysweep-demo"
@@ -20,6 +20,7 @@ def demo(
     registry: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Only write the registry, to this folder.")
     ] = None,
+    quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -42,7 +43,7 @@ def demo(
     declared = _declare(folder)
     place = Home(folder)
     campaign = start(place, read_declaration(declared), as_of=datetime.now(UTC).replace(microsecond=0), driver="cli")
-    drive(place, campaign)
+    drive(place, campaign, quiet=quiet)
     code = show(place, campaign, as_json=json)
     if not json:
         _put_hints(folder)

@@ -1,9 +1,12 @@
 """Driving a campaign from the command line to where it stops, and showing where that is."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from drysweep_pipeline.cli.output import exit_code, note, progress, put, put_json
+from drysweep_pipeline.cli import refusing
+from drysweep_pipeline.cli.output import exit_code, note, program, put, put_json
+from drysweep_pipeline.cli.watching import watching
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.repair import repair
@@ -29,13 +32,20 @@ from drysweep_pipeline.values import Outcome
 FINDINGS = 6
 
 
-def drive(home: Home, campaign: Campaign) -> None:
-    """Run the rounds of a campaign in this process until none is due, then write its report."""
+def drive(home: Home, campaign: Campaign, *, quiet: bool = False) -> None:
+    """Run the rounds of a campaign in this process until none is due, then write its report.
+
+    What happens meanwhile is shown on stderr, unless ``quiet``. Raises ``Interrupted`` where somebody interrupts it.
+    """
     _say_what_it_overtakes(campaign)
     while True:
         take_lease(campaign.state_path, driver="cli")
         try:
-            _to_where_it_stops(home, campaign)
+            with watching(quiet=quiet):
+                _to_where_it_stops(home, campaign)
+        except KeyboardInterrupt:
+            resume = f"{program()} resume {shlex.quote(campaign.name)}{home_option(home)}"
+            raise refusing.Interrupted(f"`{resume}` goes on from the last whole round") from None
         finally:
             drop_lease(campaign.state_path)
         state = read_state(campaign.state_path)
@@ -52,7 +62,6 @@ def _to_where_it_stops(home: Home, campaign: Campaign) -> None:
     with in_process(campaign.declaration, home) as jobs:
         jobs.bury(campaign)
         while (due := standing(campaign).due) is not None:
-            progress(f"{campaign.home.name}/{campaign.id}: round {due} ...")
             try:
                 jobs.round(campaign, due)
             except RoundGap:
@@ -62,7 +71,7 @@ def _to_where_it_stops(home: Home, campaign: Campaign) -> None:
         jobs.report(campaign)
 
 
-def go_on(home: Home, campaign: Campaign) -> None:
+def go_on(home: Home, campaign: Campaign, *, quiet: bool = False) -> None:
     """Go on with a campaign that was answered, or say who does: a living process, or the daemon where it drives."""
     state = read_state(campaign.state_path)
     if state is None:
@@ -75,7 +84,7 @@ def go_on(home: Home, campaign: Campaign) -> None:
         does = "goes on" if state.next is not None else "ends"
         note(f"process {lease.pid} on {lease.host} works on it and {does}")
     else:
-        drive(home, campaign)
+        drive(home, campaign, quiet=quiet)
 
 
 def by_the_sensor(home: Home, state: State) -> str:

@@ -35,6 +35,7 @@ class LookAgain:
     looking: Again
     calls: int | None = None
     rounds: int | None = None
+    quiet: bool = False
 
     @property
     def ceiling(self) -> int:
@@ -117,7 +118,7 @@ class LookAgain:
                 codes.append(CUT_SHORT)
                 break
             if standing(campaign).due is not None:
-                drive(self.home, campaign)
+                drive(self.home, campaign, quiet=self.quiet)
             left -= spent(campaign).calls
             done.append(campaign)
             codes.append(self._shown(campaign, as_json))

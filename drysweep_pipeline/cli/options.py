@@ -15,6 +15,7 @@ HomeOption = Annotated[
     Path | None, typer.Option("--home", metavar="DIR", help="Where ledgers and landings lie (DRYSWEEP_HOME).")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")]
 SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name in the project, or its YAML file.")]
 CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="A campaign, as [SWEEP/]ID.")]
 ByOption = Annotated[str | None, typer.Option("--by", help="Your name; the login name unless given.")]

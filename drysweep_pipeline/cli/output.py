@@ -1,4 +1,4 @@
-"""What commands print: one JSON object on stdout, or text; progress on a terminal only."""
+"""What commands print: one JSON object on stdout, or text; notes on stderr."""
 
 import json
 import math

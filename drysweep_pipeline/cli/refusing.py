@@ -31,6 +31,17 @@ _SHOWN = 20
 _BOLD_RED, _BLUE, _CYAN, _PLAIN = "\x1b[1;31m", "\x1b[34m", "\x1b[36m", "\x1b[0m"
 
 
+class Interrupted(BaseException):
+    """Somebody interrupted what was under way; ``help`` says how it goes on.
+
+    No ``KeyboardInterrupt``, of which Click keeps nothing but the exit code.
+    """
+
+    def __init__(self, help: str) -> None:
+        self.help = help
+        super().__init__(help)
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """What is said of one thing that is wrong, whatever raised it."""
@@ -78,9 +89,9 @@ def misused(error: Any, *, as_json: bool) -> int:
     return USAGE
 
 
-def interrupted(*, as_json: bool) -> int:
-    """Say that the work was interrupted and how it goes on, and return the exit code."""
-    help = "`drysweep resume` goes on from the last whole round"
+def interrupted(how: str | None, *, as_json: bool) -> int:
+    """Say that the work was interrupted and ``how`` it goes on, where that is known, and return the exit code."""
+    help = how or "`drysweep resume` goes on from the last whole round"
     if as_json:
         _put_json(Refusal("interrupted", "interrupted", help=help))
     sys.stderr.write(f"interrupted; {help}\n")

@@ -10,6 +10,7 @@ from drysweep_pipeline.cli.options import (
     FailOnOption,
     HomeOption,
     JsonOption,
+    QuietOption,
     ReasonOption,
     find_campaign,
     home_of,
@@ -28,6 +29,7 @@ def resume(
     fail_on: FailOnOption = None,
     by: ByOption = None,
     reason: ReasonOption = None,
+    quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -60,7 +62,7 @@ def resume(
             people.answer(loaded, Answer("resume", person(by), reason, rounds, calls))
     if down:
         _say_who_keeps_failing(loaded, down, home_option(place))
-    drive(place, loaded)
+    drive(place, loaded, quiet=quiet)
     return show(place, loaded, as_json=json, fail_on=fail_on)
 
 

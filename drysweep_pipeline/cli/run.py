@@ -12,6 +12,7 @@ from drysweep_pipeline.cli.options import (
     FailOnOption,
     HomeOption,
     JsonOption,
+    QuietOption,
     SweepArgument,
     home_of,
     instant,
@@ -28,6 +29,7 @@ def run(
     rounds: Annotated[int | None, typer.Option(help="The ceiling on rounds.")] = None,
     calls: Annotated[int | None, typer.Option(help="The ceiling on calls.")] = None,
     fail_on: FailOnOption = None,
+    quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -58,7 +60,7 @@ def run(
         )
     if started.as_of > datetime.now(UTC) + timedelta(days=1):
         note(f"{started.id} looks at a day that is still to come; campaigns as of today take their place before it")
-    drive(place, started)
+    drive(place, started, quiet=quiet)
     return show(place, started, as_json=json, fail_on=fail_on)
 
 

@@ -12,6 +12,7 @@ from drysweep_pipeline.budget import Budget, Meter
 from drysweep_pipeline.canaries import Recall
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.asking import land
+from drysweep_pipeline.engine.tidings import StrategyBegan, Teller
 from drysweep_pipeline.engine.watch import MISSED, Watch, missed
 from drysweep_pipeline.errors import FinderError, RowsRefused
 from drysweep_pipeline.finders import Found
@@ -48,10 +49,17 @@ class Part:
     """The part of one strategy in a wave; ``folder`` is where the round's files land."""
 
     def __init__(
-        self, strategy: Strategy, look: Look, fields: tuple[str, ...], folder: Path, watch: Watch, budget: Budget
+        self,
+        strategy: Strategy,
+        look: Look,
+        fields: tuple[str, ...],
+        folder: Path,
+        watch: Watch,
+        budget: Budget,
+        tell: Teller,
     ) -> None:
         self.strategy, self.look, self.fields, self.folder = strategy, look, fields, folder
-        self.watch, self.budget = watch, budget
+        self.watch, self.budget, self.tell = watch, budget, tell
         self.attempts: list[Attempt] = []
         # What attempts that failed had reported validly before they did.
         self.partly: list[pa.Table] = []
@@ -85,6 +93,7 @@ class Part:
     def _attempt(self, meter: Meter) -> _Came:
         """Make one attempt on what was set aside, and land what it found where it ran to its end."""
         began = time.monotonic()
+        self.tell(StrategyBegan, self.strategy.name, self._number)
         usage: Usage | None = None
         taken, recall, complaint, note = None, None, None, None
         try:

@@ -79,6 +79,11 @@ class Campaign:
         declared = Ceilings(budget.rounds, budget.calls, budget.tokens, budget.cost_usd, budget.minutes)
         return declared.widened(self.overrides.rounds, self.overrides.calls)
 
+    @property
+    def name(self) -> str:
+        """Its name in a home, as people and commands have it: the sweep, a slash, the id."""
+        return f"{self.home.name}/{self.id}"
+
     def key(self, round: int) -> RoundKey:
         """Return the key of one of its rounds."""
         return RoundKey(self.id, round)

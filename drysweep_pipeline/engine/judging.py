@@ -25,6 +25,7 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of, judged_at, write_judged
 from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.engine.redacting import redactor_of
+from drysweep_pipeline.engine.tidings import Judged, Judging, Teller
 from drysweep_pipeline.engine.votes import FILE as VOTES
 from drysweep_pipeline.engine.votes import Votes
 from drysweep_pipeline.errors import FinderError, RoundGap
@@ -124,7 +125,10 @@ def judge(campaign: Campaign, round: int) -> JudgeReport:
             _ask(campaign, round, findings)
     with open_ledger(campaign.home.ledger) as ledger:
         row = journal.round_row(ledger, campaign.id, round)
-        return _taken_in(ledger, campaign, round, judged=row is not None and row.judged)
+        report = _taken_in(ledger, campaign, round, judged=row is not None and row.judged)
+    ruled = (report.confirmed, report.rejected, report.undecided, report.unjudged)
+    Teller(campaign.name, round)(Judged, *ruled, report.failed)
+    return report
 
 
 def tripped(campaign: Campaign, round: int) -> str | None:
@@ -243,12 +247,15 @@ def _question(campaign: Campaign, round: int, findings: Sequence[Mapping[str, An
 def _hear(question: Question, votes: Votes, redactor: Redactor) -> tuple[list[Ruling], str | None]:
     """Ask the judge and keep what it says as it says it, secrets masked; return that, and why it failed, if it did."""
     heard: list[Ruling] = []
+    tell = Teller(f"{question.sweep}/{question.campaign}", question.round)
+    tell(Judging, 0, question.size)
     try:
         with closing(JUDGES[question.judge.kind](question)) as rulings:
             for said in rulings:
                 ruling = replace(said, reason=redactor.maybe(said.reason))
                 votes.keep(ruling)
                 heard.append(ruling)
+                tell(Judging, len(heard), question.size)
     except FinderError as error:
         return heard, redactor.text(str(error))
     except Exception as error:  # a judge's own bug is no verdict, and no reason to lose the round

@@ -7,6 +7,7 @@ from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.redacting import redactor_of
+from drysweep_pipeline.engine.tidings import Freezing, Teller
 from drysweep_pipeline.engine.watch import plant
 from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.material import Snapshot, freeze, place_of
@@ -86,6 +87,7 @@ def _snapshot(campaign: Campaign, round: int) -> tuple[str, int]:
         return first.snapshot, first.not_searched
     if isinstance(sweep.material, ScriptedMaterial):
         return ("scripted" if dry else f"scripted-{campaign.id}-r{round:03d}"), 0
+    Teller(campaign.name, round)(Freezing)
     frozen = freeze(sweep.material, campaign.declaration.base, campaign.as_of, campaign.home.snapshots)
     return frozen.digest, frozen.not_searched
 

@@ -19,6 +19,7 @@ from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.planning import check_due
 from drysweep_pipeline.engine.repeats import all_angles_used, repeats
 from drysweep_pipeline.engine.state import check_lease
+from drysweep_pipeline.engine.tidings import Decided, TakenIn, Teller
 from drysweep_pipeline.errors import IntegrityError, RoundGap
 from drysweep_pipeline.landing import Manifest
 from drysweep_pipeline.ledger import Ledger, intake, lives, open_ledger
@@ -66,6 +67,7 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
             actions.take_in_deeds(ledger, campaign)
             report = commit_intake(ledger, campaign, round, journal.read_landed(campaign, round))
         twice = tuple(intake.seen_twice(ledger))
+    Teller(campaign.name, round)(TakenIn, report.distinct, report.fresh, report.reopened)
     return replace(report, twice=twice)
 
 
@@ -118,7 +120,16 @@ def decide(campaign: Campaign, round: int) -> Standing:
         if row.outcome is None:
             _decide(ledger, campaign, round, manifest, row)
         closings.close(ledger, campaign)
-        return standing.publish(ledger, campaign)
+        now = standing.publish(ledger, campaign)
+    _tell(campaign, round, now)
+    return now
+
+
+def _tell(campaign: Campaign, round: int, now: Standing) -> None:
+    """Tell whoever watches where the campaign stands."""
+    ceilings, k = now.ceilings, campaign.policy.k
+    tell = Teller(campaign.name, round)
+    tell(Decided, now.outcome.value, now.reason, now.quiet, k, now.spent.calls, ceilings.calls, ceilings.rounds)
 
 
 def recommit(ledger: Ledger, campaign: Campaign) -> None:

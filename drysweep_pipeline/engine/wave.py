@@ -21,6 +21,7 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.planning import Plan, check_due, plan, snapshot_of
 from drysweep_pipeline.engine.redacting import check_known, redactor_of
+from drysweep_pipeline.engine.tidings import Searching, StrategyEnded, Teller
 from drysweep_pipeline.engine.watch import Watch
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.finders import READ_FILES
@@ -59,6 +60,7 @@ def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[Strateg
         return
     began = time.monotonic()
     search = _Search(campaign, planned, budget_of(campaign, round))
+    search.tell(Searching, tuple(entry.strategy for entry in planned.looks))
     # In order and before any retry: a ceiling leaves out the same strategies every time, whichever thread is first.
     firsts = [search.first_call(entry) for entry in planned.looks]
     runs = []
@@ -101,6 +103,7 @@ class _Search:
         self.campaign = campaign
         self.planned = planned
         self.budget = budget
+        self.tell = Teller(campaign.name, planned.round)
         sweep = campaign.declaration.sweep
         # Whoever started the campaign may have known more than the process that goes on with it.
         check_known(campaign.declaration)
@@ -123,10 +126,12 @@ class _Search:
         """Have a strategy search, on what was set aside for its first call; return what became of it."""
         strategy = self.strategies[entry.strategy]
         folder = self.campaign.folder(self.planned.round)
-        part = Part(strategy, entry, self.fields, folder, self.watch, self.budget)
+        part = Part(strategy, entry, self.fields, folder, self.watch, self.budget, self.tell)
         lacking = self._needs_unreadable(strategy)
         done = part.run(first) if lacking is None else part.left_out(lacking)
         cleaned = _without_secrets(self.watch.cleaned(done), self.redactor)
+        rows = cleaned.file.rows if cleaned.file is not None else 0
+        self.tell(StrategyEnded, cleaned.strategy, cleaned.status == "ok", rows, cleaned.seconds, cleaned.reason)
         return replace(cleaned, isolation=self.isolation[strategy.kind]) if done.attempts else cleaned
 
     def _needs_unreadable(self, strategy: Strategy) -> str | None:

@@ -12,7 +12,7 @@ from drysweep_pipeline.engine.state import read_state
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.definitions import build_definitions
-from drysweep_pipeline.orchestration.instance import prepare
+from drysweep_pipeline.orchestration.instance import at_a_terminal, prepare
 from drysweep_pipeline.orchestration.partitions import (
     CAMPAIGN_TAG,
     GONE,
@@ -74,6 +74,5 @@ def in_process(declaration: Declaration, home: Home, *, ephemeral: bool = False)
         with dg.DagsterInstance.ephemeral() as instance:
             yield InProcess(declaration, home, instance)
         return
-    prepare(home)
-    with dg.DagsterInstance.get() as instance:
+    with at_a_terminal(prepare(home)) as instance:
         yield InProcess(declaration, home, instance)

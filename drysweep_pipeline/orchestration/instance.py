@@ -5,6 +5,7 @@ from pathlib import Path
 
 import dagster as dg
 import filelock
+from dagster._core.instance.ref import InstanceRef
 
 from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.home import Home
@@ -29,6 +30,12 @@ run_monitoring:
   poll_interval_seconds: 5
 """
 SETTINGS_FILE = "dagster.yaml"
+_NO_COPY = {
+    "compute_logs": {
+        "module": "dagster.core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+}
 
 
 def prepare(home: Home) -> Path:
@@ -49,3 +56,12 @@ def prepare(home: Home) -> Path:
                 instance.get_runs_count()
             (folder / ".prepared").touch()
     return folder
+
+
+def at_a_terminal(folder: Path) -> dg.DagsterInstance:
+    """Return the prepared instance in a folder for runs of this process: what their steps print is not copied.
+
+    Dagster would start four processes a step for the copy, turn this process' own stderr into a file meanwhile, and
+    each of those processes would answer an interruption that is typed at the terminal with a traceback there.
+    """
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(folder), overrides=_NO_COPY))

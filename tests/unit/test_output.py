@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from drysweep_pipeline.cli import main
-from drysweep_pipeline.cli.output import lines_of, note, program, progress, put, put_json, put_table
+from drysweep_pipeline.cli.output import lines_of, note, program, put, put_json, put_table
 from tests.sweeps import NO_OWNER, declare
 
 
@@ -40,13 +40,10 @@ def test_what_a_row_holds_cannot_steer_the_terminal(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "text\n␛[2J␊new\n\n0\n"
 
 
-def test_no_line_can_steer_the_terminal_or_be_taken_for_two(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+def test_no_line_can_steer_the_terminal_or_be_taken_for_two(capsys: pytest.CaptureFixture[str]) -> None:
     put("\x1b[2Ja\nb")
     note("\x1b]0;title\x07\nnew")
-    progress("\u202eround\r")
+    note("\u202eround\r")
     put_table(["\x1b[31mname\nname"], [["x"]])
     captured = capsys.readouterr()
     assert captured.out == "␛[2Ja␊b\n␛[31mname␊name\nx\n"
