@@ -1,4 +1,4 @@
-"""What every view, column and macro of the history means; written into the file as ``comment on``."""
+"""What every view, macro and column of the history means, the grain first; written into the file as ``comment on``."""
 
 from collections.abc import Iterator, Mapping
 
@@ -84,7 +84,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
     "rounds": (
-        "One row a decided round.",
+        "One row a decided round: what it brought, and whether it was quiet.",
         {
             **_SHARED,
             "complete": "every strategy ran; an incomplete round is never quiet",
@@ -104,7 +104,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
     "strategy_runs": (
-        "One row an attempt of a strategy in a round.",
+        "One row an attempt of a strategy in a decided round: how it ended and what it took.",
         {
             **_SHARED,
             "attempt": "the attempt, from 1",
@@ -126,10 +126,10 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "not_run": "decided rounds in which it was to, and did not run to its end",
         },
     ),
-    "findings": ("One row a finding, rejected ones left out.", _FINDING),
-    "all_findings": ("One row a finding, rejected ones included.", _FINDING),
+    "findings": ("One row a finding of a sweep, rejected ones left out: what it is and where it stands now.", _FINDING),
+    "all_findings": ("One row a finding of a sweep, rejected ones included.", _FINDING),
     "open_findings": (
-        "The findings that are open, reopened or escalated, with their age.",
+        "One row a finding that is open, reopened or escalated, and not rejected, with its age.",
         {
             **_FINDING,
             "age": "from the as_of of the first sighting to that of the sweep's newest campaign",
@@ -137,11 +137,11 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
     "sightings": (
-        "One row for each finding, strategy, campaign and round: repeats are kept.",
+        "One row a finding, strategy, campaign and round: repeats are kept.",
         {**_SHARED, "hits": "how many rows the strategy reported for it"},
     ),
     "verdicts": (
-        "One row for everything that was said of a finding; the last word counts.",
+        "One row a word of a judge or a person on a finding; the last one counts.",
         {
             **_SHARED,
             "round": "the round in which it was said",
@@ -153,7 +153,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
     "events": (
-        "One row for everything that happened, in the order of the ledger.",
+        "One row an event: what happened, in the order of the ledger.",
         {
             **_SHARED,
             "seq": "the position in the sweep's ledger",
@@ -182,21 +182,63 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
 }
-MACROS: Mapping[str, str] = {
-    "findings_as_of": ("findings_as_of(t): the findings in the material up to the instant t; a backfill changes them"),
+_DIFFERENCE = {
+    **{name: _FINDING[name] for name in ("sweep", "fp", "label", "status", "severity", "title", "path", "line")},
+    "change": (
+        "fresh (b sighted it, and its first sighting came after a), reopened (b sighted it after a fix), still_there "
+        "(b sighted it, and it was known by a), gone (b did not sight it, and it was fixed by then) or not_observed "
+        "(b did not sight it, and nothing says that it is fixed)"
+    ),
+    "sighted_in_a": "a sighted it",
+    "sighted_in_b": "b sighted it",
+    "looked_for": ("b converged, and every strategy that ever sighted it ran to its end in b; null where b sighted it"),
+    "campaign_a": "the earlier campaign",
+    "as_of_a": "the instant that a looked at",
+    "outcome_a": "the outcome of a",
+    "campaign_b": "the later campaign",
+    "as_of_b": "the instant that b looked at",
+    "outcome_b": "the outcome of b",
+    "apart": "from the one instant to the other",
+    "days_apart": "the same, in days",
+}
+MACROS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
+    "findings_as_of": (
+        ("t",),
+        "One row a finding, not rejected, that was in the material up to the instant t; a backfill changes it.",
+        _FINDING,
+    ),
+    "all_findings_as_of": (("t",), "One row a finding up to the instant t, rejected ones included.", _FINDING),
     "findings_known_at": (
-        "findings_known_at(t): the findings as they were recorded by the time t; nothing later changes them"
+        ("t",),
+        "One row a finding, not rejected, where it stood by what was recorded up to the time t: nothing later changes "
+        "that, though what it says of itself, from severity to attributes, is what it says now.",
+        _FINDING,
     ),
-    "new_between": "new_between(a, b): findings whose first sighting has an as_of after a and up to b",
+    "all_findings_known_at": (("t",), "One row a finding recorded by the time t, rejected ones included.", _FINDING),
+    "new_between": (
+        ("a", "b"),
+        "One row a finding, not rejected, whose first sighting has an as_of after the instant a and up to b.",
+        _FINDING,
+    ),
     "campaign_diff": (
-        "campaign_diff(a, b): one row a finding, not rejected, that an earlier campaign a or a later one b of one "
-        "sweep sighted, or that was open after a; with both outcomes and the time between. change is fresh (b sighted "
-        "it, and its first sighting came after a), reopened (b sighted it after a fix), still_there (b sighted it, and "
-        "it was known by a), gone (b did not sight it, and it was fixed by then) or not_observed (b did not sight it, "
-        "and nothing says that it is fixed). looked_for tells of what b did not sight whether b converged with every "
-        "strategy that ever sighted it. An error where no sweep has both campaigns, a before b"
+        ("a", "b"),
+        "One row a finding, not rejected, that an earlier campaign a or a later one b of one sweep sighted, or that "
+        "was open after a: what became of it, with both outcomes. An error where no sweep has both, a before b.",
+        _DIFFERENCE,
     ),
-    "published": "published(): when each sweep was published, and up to which campaign and round",
+    "published": (
+        (),
+        "One row a sweep: when it was published, and up to which campaign and round.",
+        {
+            "sweep": _SHARED["sweep"],
+            "published_at": "when its ledger was last published (wall clock)",
+            "campaign": "the campaign of its latest round in the order (as_of, seq, round); null before the first",
+            "round": "that round",
+            "as_of": "the instant that this campaign looks at",
+            "outcome": "where this campaign stands",
+            "rounds": "how many decided rounds of the sweep are published, but for campaigns that looked again",
+        },
+    ),
 }
 
 
@@ -206,8 +248,13 @@ def statements(columns: Mapping[str, list[str]]) -> Iterator[str]:
         yield f"comment on view main.{view} is {_literal(meaning)}"
         for column in columns[view]:
             yield f'comment on column main.{view}."{column}" is {_literal(explained[column])}'
-    for macro, meaning in MACROS.items():
-        yield f"comment on macro table main.{macro} is {_literal(meaning)}"
+    for macro, (parameters, meaning, _) in MACROS.items():
+        yield f"comment on macro table main.{macro} is {_literal(f'{call(macro, parameters)}: {meaning}')}"
+
+
+def call(macro: str, parameters: tuple[str, ...]) -> str:
+    """Return how a macro is called."""
+    return f"{macro}({', '.join(parameters)})"
 
 
 def _literal(text: str) -> str:

@@ -38,14 +38,18 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
 
 def bring_up(file: Path) -> None:
     """Give a history file, new or published before, the tables and views of this version; the file is not open."""
-    views = _views()
     with duckdb.connect(str(file), config=CONFIG) as connection:
         connection.begin()
-        if not connection.execute(_HAS_TABLES).fetchall()[0][0]:
-            connection.execute(_text("tables"))
-        if connection.execute("select views from published.edition").fetchall() != [(digest(),)]:
-            _renew(connection, views)
+        fill(connection)
         connection.commit()
+
+
+def fill(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give an open database the tables and views of this version."""
+    if not connection.execute(_HAS_TABLES).fetchall()[0][0]:
+        connection.execute(_text("tables"))
+    if connection.execute("select views from published.edition").fetchall() != [(digest(),)]:
+        _renew(connection, _views())
 
 
 def _renew(connection: duckdb.DuckDBPyConnection, views: str) -> None:

@@ -368,11 +368,21 @@ join published.campaigns c using (sweep, campaign)
 left join counted
     on counted.sweep = spent.sweep and counted.campaign = spent.campaign and counted.strategy = spent.strategy;
 
-create or replace macro main.findings_as_of(t) as table
+create or replace macro main.all_findings_as_of(t) as table
 $findings_as_of;
 
-create or replace macro main.findings_known_at(t) as table
+create or replace macro main.findings_as_of(t) as table
+select *
+from main.all_findings_as_of(t)
+where verdict <> 'rejected';
+
+create or replace macro main.all_findings_known_at(t) as table
 $findings_known_at;
+
+create or replace macro main.findings_known_at(t) as table
+select *
+from main.all_findings_known_at(t)
+where verdict <> 'rejected';
 
 create or replace macro main.new_between(a, b) as table
 select *
