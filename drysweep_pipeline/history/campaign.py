@@ -94,13 +94,6 @@ _STATES = """
 _EARLIER = """
     (c.as_of, c.seq) < (select (as_of, seq) from published.campaigns where sweep = $sweep and campaign = $campaign)
 """
-_BEFORE = f"""
-    select c.campaign
-    from campaigns c
-    where c.sweep = $sweep and c.looked_again is null and c.rounds > 0 and {_EARLIER}
-    order by c.as_of desc, c.seq desc
-    limit 1
-"""
 _SIGHTED = """
     select distinct cast(fp as varchar) as fp from published.sightings where sweep = $sweep and campaign = $campaign
 """
@@ -285,11 +278,6 @@ class Past:
     def findings(self) -> list[Row]:
         """Return the findings sighted in the campaign, rejected ones included, the worst first."""
         return rows(self.connection, _FINDINGS, {"sweep": self.sweep, "campaign": self.campaign})
-
-    def before(self) -> str | None:
-        """Return the sweep's campaign before this one in the order (as_of, seq) that has a decided round, or None."""
-        found = self._named(_BEFORE)
-        return str(found[0]["campaign"]) if found else None
 
     def sighted_by(self, campaign: str) -> frozenset[str]:
         """Return the fingerprints of what a campaign of the sweep sighted, rejected findings included."""

@@ -104,5 +104,5 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
 
 
 def _before(past: Past) -> Before | None:
-    previous = past.before()
-    return Before(previous, past.sighted_by(previous)) if previous else None
+    previous = past.previous()
+    return Before(previous["campaign"], past.sighted_by(previous["campaign"])) if previous else None
