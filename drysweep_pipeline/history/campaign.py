@@ -67,8 +67,8 @@ _FINDINGS = """
     select
         cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict,
         f.severity, f.subject, f.kind, f.scope, f.title, f.path, f.line, f.owner, f.evidence, f.attributes, f.state_by,
-        f.state_reason, cast(f.expires as varchar) as expires, f.first_campaign, f.first_round, f.last_campaign,
-        f.last_round, f.sightings, here.strategies
+        f.state_reason, cast(f.expires as varchar) as expires, said.reason as verdict_reason, f.first_campaign,
+        f.first_round, f.last_campaign, f.last_round, f.sightings, here.strategies
     from all_findings f
     join (
         select fp, list_sort(list(distinct strategy)) as strategies
@@ -76,6 +76,12 @@ _FINDINGS = """
         where sweep = $sweep and campaign = $campaign
         group by fp
     ) here on here.fp = f.fp
+    left join (
+        select fp, last(reason order by ord) as reason
+        from published.verdicts
+        where sweep = $sweep
+        group by fp
+    ) said on said.fp = f.fp
     where f.sweep = $sweep
     order by
         case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,

@@ -16,7 +16,7 @@ CAMPAIGN = ("sweep", "campaign", "as_of", "outcome", "reason", "lower_bound", "k
 FINDING = (
     *("fp", "label", "status", "state", "verdict", "severity", "subject", "kind", "scope", "title", "path", "line"),
     *("owner", "evidence", "attributes", "strategies", "sightings", "first_campaign", "first_round", "last_campaign"),
-    *("last_round", "state_by", "state_reason", "expires"),
+    *("last_round", "verdict_reason", "state_by", "state_reason", "expires"),
 )
 """The columns of a finding. ``attributes`` is a mapping, ``strategies`` a list of those that saw it here."""
 COLUMNS = (*CAMPAIGN, *FINDING)

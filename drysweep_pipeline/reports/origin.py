@@ -3,6 +3,7 @@
 Nothing of this machine is in it: no path above the checkout, and of a remote's address neither name nor password.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -15,6 +16,9 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.material.git import checkout, said
 from drysweep_pipeline.material.paths import locate
 from drysweep_pipeline.material.snapshot import MANIFEST
+
+# As ssh takes it: [user@]host:path.
+_SHORT = re.compile(r"(?:[\w.-]+@)?([A-Za-z0-9.-]+):/?([^:/][^:]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,8 @@ def _address(folder: Path) -> str | None:
 
 def address_of(remote: str) -> str | None:
     """Return the address of a remote as a URI without name, password or query; None for a path of this machine."""
-    host, colon, path = remote.partition(":")
-    if colon and "/" not in host and not path.startswith("//"):
-        # As ssh takes it: [user@]host:path.
-        remote = f"ssh://{host}/{path.lstrip('/')}"
+    if short := _SHORT.fullmatch(remote):
+        remote = f"ssh://{short[1]}/{short[2]}"
     try:
         parts = urlsplit(remote)
         port = f":{parts.port}" if parts.port else ""

@@ -42,6 +42,7 @@ _NOTIFIED: Mapping[str, str] = {
     "not_run": "A strategy did not run to its end in a round, so its silence there says nothing.",
     "not_searched": "A file of the material could not be read.",
 }
+_END = "[]}]}"
 _TEXT, _NAME, _UNREAD = 2000, 200, 100
 _TOLD = ("label", "status", "state", "verdict", "severity", "subject", "scope", "owner", "strategies", "sightings")
 
@@ -60,8 +61,11 @@ def _packed(text: str) -> int:
 
 
 def _log(said: Contents, most: int, evidence: bool) -> str:
+    """Return the log of the ``most`` worst findings, a result a line, so that two logs can be held side by side."""
     run = _run(said, said.findings[:most], evidence)
-    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+    results = ",\n".join(map(json_text, run.pop("results")))
+    log = json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [{**run, "results": []}]})
+    return f"{log.removesuffix(_END)}[\n{results}\n{_END[1:]}\n"
 
 
 def _run(said: Contents, findings: Sequence[Row], evidence: bool) -> dict[str, Any]:
