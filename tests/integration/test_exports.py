@@ -419,8 +419,8 @@ def test_ci_sees_a_search_that_converged_in_green_and_its_unsettled_findings_as_
     assert (found.attrib["failures"], found.attrib["skipped"], found.attrib["errors"]) == ("1", "3", "0")
     [failed] = [case for case in found.iter("testcase") if case.find("failure") is not None]
     assert failed.attrib["name"].startswith("db/no_owner [")
-    assert (failed.attrib["file"], failed.attrib["line"]) == ("services/db.yaml", "1")
     assert failed.find("failure").attrib["type"] == "blocker"
+    assert "\nwhere: services/db.yaml:1\n" in failed.find("failure").text
     skipped = [
         case.find("skipped").attrib["message"] for case in found.iter("testcase") if case.find("skipped") is not None
     ]
@@ -450,6 +450,22 @@ def test_the_counts_of_test_suites_are_those_of_their_cases(cut: Case, settled: 
                 ("skipped", "skipped"),
             ):
                 assert int(suite.attrib[name]) == len(list(suite.iter(tag))), (suite.attrib["name"], name)
+
+
+def test_test_suites_have_only_what_readers_with_a_schema_take(cut: Case, settled: Case) -> None:
+    counts = {"name", "tests", "failures", "errors"}
+    taken = {
+        "testsuites": counts,
+        "testsuite": {*counts, "skipped", "time", "timestamp"},
+        "testcase": {"classname", "name", "time"},
+        **{kind: {"message", "type"} for kind in ("failure", "error", "skipped")},
+        "property": {"name", "value"},
+        "properties": set(),
+        "system-out": set(),
+    }
+    for case in (cut, settled):
+        for element in ElementTree.fromstring(text(case, "junit")).iter():
+            assert set(element.attrib) <= taken[element.tag], element.tag
 
 
 def test_no_cell_of_a_table_for_a_spreadsheet_is_a_formula(cut: Case) -> None:
