@@ -45,7 +45,7 @@ from tests.sweeps import begin, declare, registry, run_to_its_end
 
 DRIVING = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufffe]"
 Case = tuple[Home, str, str]
-COUNTS = (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+COUNTS = [("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")]
 ALL = Asked(rejected=True)
 TEXTS = {
     "formula": "=cmd|' /C calc'!A0",
@@ -189,6 +189,7 @@ def samples(case: Case) -> dict[str, dict[str, float]]:
 
 
 COUNTED: dict[str, Callable[[Case], int]] = {
+    "html": lambda case: text(case, "html").partition('id="list"')[2].partition("</tbody>")[0].count('<th scope="row"'),
     "md": lambda case: sum(map(int, re.findall(r"^### \w+: (\d+)$", text(case, "md"), re.M))),
     "json": lambda case: len(json.loads(text(case, "json"))["findings"]),
     "sarif": lambda case: len(sarif(case)["results"]),
@@ -443,13 +444,8 @@ def test_the_counts_of_test_suites_are_those_of_their_cases(cut: Case, settled: 
     for case in (cut, settled, demo):
         whole = ElementTree.fromstring(text(case, "junit"))
         for suite in (whole, *whole):
-            for name, tag in (
-                ("tests", "testcase"),
-                ("failures", "failure"),
-                ("errors", "error"),
-                ("skipped", "skipped"),
-            ):
-                assert int(suite.attrib[name]) == len(list(suite.iter(tag))), (suite.attrib["name"], name)
+            counted = {name: str(len(list(suite.iter(tag)))) for name, tag in COUNTS if name in suite.attrib}
+            assert counted.items() <= suite.attrib.items(), suite.attrib["name"]
 
 
 def test_test_suites_have_only_what_readers_with_a_schema_take(cut: Case, settled: Case) -> None:
@@ -581,7 +577,8 @@ def report(capsys: pytest.CaptureFixture[str], case: Case, *arguments: str) -> t
     return code, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("format", [name for name, each in FORMATS.items() if not each.binary])
+# The page for a browser says when it was made.
+@pytest.mark.parametrize("format", [name for name, each in FORMATS.items() if not each.binary and name != "html"])
 def test_one_text_goes_to_the_terminal(settled: Case, format: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(capsys, settled, "--format", format) == (0, text(settled, format))
 
