@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 def report(
     campaign: CampaignArgument,
     format: Annotated[
-        str | None, typer.Option(help="One or more, with commas between them; docs/exports.md has them all.")
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="One or several of html, md, json, sarif, junit, csv, jsonl, parquet, github, openmetrics; else md.",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(metavar="PATH", help="The file to write; several formats go into a folder.")
@@ -75,7 +79,11 @@ def _write(
     from drysweep_pipeline.reports.summary import summary
 
     told = summary(home, sweep, campaign)
-    written = write_reports(home, sweep, campaign, names, asked, _places(campaign, names, output))
+    try:
+        written = write_reports(home, sweep, campaign, names, asked, _places(campaign, names, output))
+    except OSError as error:
+        what = f"no report can be written there: {error.strerror or error}"
+        raise Refused(what, file=output or home.root, help="--output PATH writes it elsewhere") from None
     if json:
         kept = ("schema_version", "sweep", "campaign", "outcome", "reason", "verdict")
         put_json(

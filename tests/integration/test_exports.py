@@ -316,6 +316,12 @@ def test_a_text_in_a_log_cannot_be_a_link(cut: Case) -> None:
     assert result["message"]["text"] == "\\[see here\\](javascript:alert(1)) {0} {{"
 
 
+def test_a_log_without_a_finding_is_a_log_and_no_success(nothing: Case) -> None:
+    run = sarif(nothing)
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
+    assert run["invocations"][0]["executionSuccessful"] is False
+
+
 def test_a_log_is_the_same_however_often_it_is_written(cut: Case) -> None:
     assert FORMATS["sarif"](*cut) == text(cut, "sarif")
 
@@ -608,6 +614,27 @@ def test_reports_go_where_they_are_wanted_whole_or_not_at_all(
     assert report(capsys, settled, "--format", "csv,pdf", "--output", str(tmp_path / "c"))[0] == 2
     assert not (tmp_path / "c").exists()
     assert report(capsys, settled, "--format", "csv,md", "--output", str(tmp_path / "a" / "x.prom"))[0] == 2
+
+
+def test_a_place_that_cannot_be_written_is_refused_by_name(
+    settled: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    capsys.readouterr()
+    there = str(tmp_path / "file" / "x.csv")
+    assert (
+        main(["report", "small/c1", "--home", str(settled[0].root), "--format", "csv", "--output", there, "--json"])
+        == 2
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told["file"] == there
+    assert told["error"].startswith("no report can be written there: ")
+
+
+def test_help_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--help"]) == 0
+    shown = capsys.readouterr().out.replace("\n", " ")
+    assert [name for name in FORMATS if not re.search(rf"\b{name}\b", shown)] == []
 
 
 def test_bytes_go_through_a_pipe_and_not_to_a_terminal(settled: Case) -> None:

@@ -1,6 +1,5 @@
 """The names that analysts rely on: views, macros and columns, said here again by hand, and that each is explained."""
 
-
 import pytest
 
 from drysweep_pipeline.history import history
