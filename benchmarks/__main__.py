@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import daemon, intake, redacting, rounds, start_up
+from benchmarks import daemon, intake, publishing, redacting, reporting, rounds, start_up
 from benchmarks.figures import Figure, as_json, table
 
-_ALWAYS = ("help", "round", "intake", "redaction")
+_ALWAYS = ("help", "round", "intake", "redaction", "history", "reports")
 
 
 def main() -> int:
@@ -25,9 +25,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure drysweep, as ratios.")
-    parser.add_argument(
-        "what", nargs="*", choices=["help", "round", "intake", "redaction", "daemon", []], help="all but the daemon"
-    )
+    parser.add_argument("what", nargs="*", choices=[*_ALWAYS, "daemon", []], help="all but the daemon")
     parser.add_argument("--small", action="store_true", help="a hundredth of the data, to see that it runs")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args()
@@ -42,6 +40,10 @@ def _of(name: str, temporary: Path, small: bool) -> list[Figure]:
         "intake": lambda: intake.measure(kept, scale=100 if small else 1, times=1 if small else 5),
         "redaction": lambda: redacting.measure(
             temporary / "redaction", rows=10_000 if small else 1_000_000, times=1 if small else 5
+        ),
+        "history": lambda: publishing.measure(temporary / "history", findings=1_000 if small else 200_000, times=times),
+        "reports": lambda: reporting.measure(
+            temporary / "reports", findings=40 if small else 2_000, times=1 if small else 3
         ),
         "daemon": lambda: daemon.measure(temporary / "daemon", rounds=3 if small else 8),
     }
