@@ -15,6 +15,7 @@ from drysweep_pipeline.cli import (
     doctor,
     findings,
     init,
+    plan,
     rebuild,
     refusing,
     replay,
@@ -65,6 +66,7 @@ def every_command(
 
 app.command("init")(init.init)
 app.command("demo")(demo.demo)
+app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("campaigns")(campaigns.campaigns)
 app.command("status")(status.status)

@@ -41,7 +41,7 @@ def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.redaction import hidden, hidden_data
 
-    problems, warnings = _examine(path, home)
+    problems, warnings = examine(path, home)
     probes = _probed(path, home) if probe and not problems else None
     wrong = bool(problems) or any(each.wrong for each in probes or ())
     if as_json:
@@ -61,7 +61,8 @@ def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
     return wrong
 
 
-def _examine(path: Path, home: Home) -> tuple[list[DrysweepError], list[str]]:
+def examine(path: Path, home: Home) -> tuple[list[DrysweepError], list[str]]:
+    """Return what is wrong with a declaration, and what is unwise; the material is not looked at."""
     from drysweep_pipeline.declaration import errors, read_declaration
     from drysweep_pipeline.declaration.checks import canary_problems, model_problems, sql_problems, warnings
     from drysweep_pipeline.declaration.reach import reach_problems

@@ -42,6 +42,11 @@ def secret_values(plain: Mapping[str, Any], base: Path) -> dict[str, str]:
     }
 
 
+def variables(plain: Mapping[str, Any]) -> list[str]:
+    """Return all environment variables that a declaration names, whatever it names them for."""
+    return sorted(_named(plain))
+
+
 def not_set(plain: Mapping[str, Any]) -> list[str]:
     """Return the variables under ``redaction.env`` that are not set here, so that their values cannot be known."""
     redaction = plain.get("redaction")

@@ -58,7 +58,7 @@ def start(
     where the material is out of reach, ``Refused`` where the declaration changed meanwhile.
     """
     sweep_home = home.sweep(declaration.sweep.name)
-    _check(declaration, overrides)
+    check_overrides(declaration, overrides)
     _check_reach(declaration, home)
     check_known(declaration)
     with open_ledger(sweep_home.ledger) as ledger:
@@ -97,7 +97,8 @@ def _mend_last(ledger: Ledger, home: SweepHome) -> None:
         repair(ledger, load(home.home, home.name, name))
 
 
-def _check(declaration: Declaration, overrides: Overrides) -> None:
+def check_overrides(declaration: Declaration, overrides: Overrides) -> None:
+    """Raise ``DeclarationError`` where a campaign could not run under a K or ceilings that are asked for."""
     file = declaration.path
     if overrides.k is not None and overrides.k < 2:
         raise DeclarationError(f"convergence.k must be 2 or more, got {overrides.k}", file=file, key="convergence.k")
@@ -161,7 +162,7 @@ def _new(
 ) -> Campaign:
     seq = max((read_json(path / FILE)["seq"] for path in recorded(home)), default=0) + 1
     # Whoever looks again begins with the first angle, and moves nobody else's.
-    offset = 0 if looked_again else _offset(home)
+    offset = 0 if looked_again else offset_of_next(home)
     campaign = Campaign(
         home, name, seq, as_of.astimezone(UTC), now, declaration, offset, overrides, looked_again=looked_again
     )
@@ -169,7 +170,7 @@ def _new(
     return campaign
 
 
-def _offset(home: SweepHome) -> int:
+def offset_of_next(home: SweepHome) -> int:
     """Return how many rounds of angles the sweep's campaigns took so far."""
     last = next(reversed(ordinary(home)), None)
     return last["offset"] + _rounds_taken(home, last["campaign"]) if last else 0

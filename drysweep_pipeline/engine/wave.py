@@ -32,7 +32,7 @@ from drysweep_pipeline.material.globs import may_hide
 from drysweep_pipeline.redaction import Redactor
 from drysweep_pipeline.variation import Look
 
-_PARALLEL = 16
+PARALLEL = 16
 
 
 def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
@@ -64,7 +64,7 @@ def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[Strateg
     # In order and before any retry: a ceiling leaves out the same strategies every time, whichever thread is first.
     firsts = [search.first_call(entry) for entry in planned.looks]
     runs = []
-    threads = min(len(planned.looks), _PARALLEL) or 1
+    threads = min(len(planned.looks), PARALLEL) or 1
     with (
         _kept_open(search.snapshot),
         search.asking as asking,

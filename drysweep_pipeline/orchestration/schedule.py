@@ -1,10 +1,13 @@
 """The schedule of a sweep: at each tick the start job records a campaign, as of the tick."""
 
-from datetime import UTC
+from datetime import UTC, datetime
+from itertools import islice
 
 import dagster as dg
+from dagster._utils.schedules import schedule_execution_time_iterator
 
 from drysweep_pipeline.declaration import Declaration
+from drysweep_pipeline.declaration.model import Schedule
 from drysweep_pipeline.engine.state import GOING_ON, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome
@@ -44,3 +47,9 @@ def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> li
         return dg.RunRequest(run_key=f"{sweep.name}/{as_of}", run_config=config)
 
     return [campaigns]
+
+
+def next_ticks(declared: Schedule, after: datetime, count: int) -> list[datetime]:
+    """Return the next instants at which a schedule starts a campaign, in its own time zone, as Dagster reckons them."""
+    ticks = schedule_execution_time_iterator(after.timestamp(), declared.cron, declared.timezone)
+    return list(islice(ticks, count))
