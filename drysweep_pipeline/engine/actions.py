@@ -63,15 +63,16 @@ def land(ledger: Ledger, campaign: Campaign, action: dict[str, Any]) -> None:
 
 
 def take_in_landed(ledger: Ledger, campaign: Campaign) -> bool:
-    """Take landed actions in that a process did not live to commit, and tell whether there were any of this campaign.
+    """Take landed actions in that a process did not live to commit, and tell whether there were any.
 
     Deeds that were landed in the sweep's other campaigns are taken in as well: they are on the same findings.
     """
     left = _left(ledger, campaign.home)
     mine = [each for each in left if each.campaign == campaign.id]
+    taken = [*mine, *(each for each in _deeds_first(left) if each not in mine)]
     with ledger.transaction():
-        _take_in_all(ledger, campaign, [*mine, *(each for each in _deeds_first(left) if each not in mine)])
-    return bool(mine)
+        _take_in_all(ledger, campaign, taken)
+    return bool(taken)
 
 
 def take_in_deeds(ledger: Ledger, campaign: Campaign) -> None:

@@ -42,13 +42,18 @@ class Landed:
     expired: tuple[str, ...] | None = None
     lapsed: tuple[Lapsed, ...] | None = None
     spoilt: dict[str, str] | None = None
+    again_at: str | None = None
+    """When a later process took it in, where the one that found it did not live to; that is its place among others."""
+
+    @property
+    def committed_at(self) -> datetime:
+        """When it came into the ledger."""
+        return datetime.fromisoformat(self.again_at or self.taken_at)
 
 
 def write_landed(campaign: Campaign, round: int, landed: Landed) -> None:
-    """Land what intake found fresh, once; a round that has it already keeps it."""
-    path = campaign.folder(round) / DECISION
-    if not path.exists():
-        write_json(path, {"round": round, "intake": asdict(landed)})
+    """Land what intake found fresh; who takes in again what was landed says so, and changes nothing else."""
+    write_json(campaign.folder(round) / DECISION, {"round": round, "intake": asdict(landed)})
 
 
 def read_landed(campaign: Campaign, round: int) -> Landed | None:
@@ -65,11 +70,15 @@ def read_landed(campaign: Campaign, round: int) -> Landed | None:
         None if expired is None else tuple(expired),
         None if lapsed is None else tuple(Lapsed(**each) for each in lapsed),
         data.get("spoilt"),
+        data.get("again_at"),
     )
 
 
 def write_judged(campaign: Campaign, round: int, at: datetime) -> None:
-    """Land when a round's verdicts were taken in: what a person said before that stands."""
+    """Land that a round's verdicts are taken in now: what a person said before that stands.
+
+    A later process that does it again, where the one before did not live to, takes the place among others.
+    """
     write_json(campaign.folder(round) / JUDGED, {"at": at.isoformat()})
 
 

@@ -22,7 +22,7 @@ from drysweep_pipeline.children.confinement import places_of
 from drysweep_pipeline.declaration.model import NoJudge, PanelJudge
 from drysweep_pipeline.durable import only_one, read_json, write_json, write_whole
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.engine.journal import budget_of, judged_at, write_judged
+from drysweep_pipeline.engine.journal import budget_of, write_judged
 from drysweep_pipeline.engine.planning import read_plan, snapshot_of
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.tidings import Judged, Judging, Teller
@@ -325,7 +325,7 @@ def _taken_in(ledger: Ledger, campaign: Campaign, round: int, *, judged: bool) -
     assert landed is not None, "verdicts are landed before they are read"
     rulings = _rulings(campaign, round, landed)
     if not judged:
-        at = judged_at(campaign, round) or datetime.now(UTC)
+        at = datetime.now(UTC)
         with ledger.transaction():
             _commit(ledger, campaign, round, landed, rulings, at)
             if rulings:

@@ -65,7 +65,11 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
         check_due(campaign, round)
         with ledger.transaction():
             actions.take_in_deeds(ledger, campaign)
-            report = commit_intake(ledger, campaign, round, journal.read_landed(campaign, round))
+            landed = journal.read_landed(campaign, round)
+            report = commit_intake(ledger, campaign, round, landed)
+            if landed is not None:
+                again = replace(landed, again_at=datetime.now(UTC).isoformat())
+                journal.write_landed(campaign, round, again)
         twice = tuple(intake.seen_twice(ledger))
     Teller(campaign.name, round)(TakenIn, report.distinct, report.fresh, report.reopened)
     return replace(report, twice=twice)
@@ -272,6 +276,18 @@ def _spelled(usage: Usage) -> str:
     parts += [f"{usage.tokens} tokens"] if usage.tokens else []
     parts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
     return ", ".join(parts)
+
+
+def blocking(ledger: Ledger, campaign: Campaign, round: int) -> int:
+    """Count what a round raised at a blocking severity that nothing has settled, as the ledger stands.
+
+    Raises ``IntegrityError`` where a landed file that was taken in is not what was landed.
+    """
+    manifest, landed = _manifest(campaign, round), journal.read_landed(campaign, round)
+    spoilt = (landed.spoilt if landed else None) or {}
+    runs = [run for run in manifest.runs if run.file and run.strategy not in spoilt]
+    files = [landing.verify(campaign.folder(round), run.file) for run in runs if run.file]
+    return _blocking(ledger, campaign, files)
 
 
 def _blocking(ledger: Ledger, campaign: Campaign, files: list[Path]) -> int:

@@ -88,7 +88,7 @@ def _rounds(campaign: Campaign) -> Iterator[Step]:
     """Yield the steps of a campaign's rounds, as far as they were taken."""
     round = 1
     while (landed := journal.read_landed(campaign, round)) is not None:
-        taken_at, decided_at = datetime.fromisoformat(landed.taken_at), journal.decided_at(campaign, round)
+        taken_at, decided_at = landed.committed_at, journal.decided_at(campaign, round)
         decided = decided_at is not None
         yield Step(campaign, "intake", taken_at, _intake(campaign, round, landed), round, decided)
         judged_at = journal.judged_at(campaign, round) or decided_at or _judged_for_nothing(campaign, round, taken_at)

@@ -12,6 +12,7 @@ from drysweep_pipeline.replay.scenario import Scenario
 from drysweep_pipeline.values import Event, Verdict
 
 SCHEMA_VERSION = 1
+COMPARED = ("matches", "differs")
 
 
 @dataclass(frozen=True, slots=True)

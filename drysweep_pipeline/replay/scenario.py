@@ -5,7 +5,7 @@ that lacks a field of the fingerprint is no error of the format: its finder is `
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -27,6 +27,7 @@ from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.values import Rule, Severity, Verdict
 
 NOT_RUN = "not_run"
+MIN_K = 2
 DEFAULT_AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 # What a replay prints, and so what may be expected of it.
 EXPECTABLE = (
@@ -210,6 +211,14 @@ class Scenario:
     def on_exceeded(self) -> Literal["stop", "ask"]:
         """What a ceiling does: a dry search stops, a clean one asks, unless the script says otherwise."""
         return self.budget.on_exceeded or ("ask" if self.convergence.rule is Rule.CLEAN else "stop")
+
+
+def under(scenario: Scenario, k: int | None, rule: Rule | None) -> Scenario:
+    """Return a scenario under another K or rule, where one is given. Raises ``DeclarationError`` for a K below two."""
+    if k is not None and k < MIN_K:
+        raise DeclarationError(f"convergence.k must be {MIN_K} or more, got {k}", key="convergence.k")
+    given = {name: value for name, value in (("k", k), ("rule", rule)) if value is not None}
+    return replace(scenario, convergence=scenario.convergence.model_copy(update=given))
 
 
 class _Round(Part):

@@ -38,6 +38,7 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Refused, RoundGap
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.verifying import verify
 from drysweep_pipeline.ledger import intake, lives, open_ledger
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.replay import scripted
@@ -411,6 +412,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.stale: set[str] = set()
         """Campaigns whose process died before it had published what it landed."""
         self.is_published = False
+        self.bad: set[Path] = set()
+        """Landed files that went bad."""
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -507,6 +510,7 @@ class LedgerMachine(RuleBasedStateMachine):
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2] if cut else whole[:-1] + bytes([whole[-1] ^ 1]))
         self.model.spoil(told, name)
+        self.bad.add(path)
 
     @rule(pick=PICK, point=st.integers(0, 2))
     def a_process_dies(self, pick: int, point: int) -> None:
@@ -726,6 +730,12 @@ class LedgerMachine(RuleBasedStateMachine):
                 counted = connection.execute(COUNTED).fetchall()
             assert sorted(counted) == sorted(self.counted(told) for told in self.model.campaigns.values())
 
+    @rule()
+    def all_is_as_it_was_recorded(self) -> None:
+        """The ledger is the one that follows from the landing, unless a file of that went bad."""
+        faults = [fault for fault in verify(self.home, "machine") if not fault.note] if self.real else []
+        assert [str(fault) for fault in faults if fault.file not in self.bad] == []
+
     def counted(self, told: Told) -> tuple[Any, ...]:
         mine = {label for at, label, _ in self.model.sightings if at[1] == told.seq and at[2] <= told.ending[2]}
         verdicts = Counter(self.model.lives[label].verdict for label in mine)
@@ -802,6 +812,7 @@ def machine(*campaigns: list[dict[str, Any]], said: dict[str, str] | None = None
         yield made
         made.the_ledger_is_what_the_model_says()
         made.the_history_agrees_with_the_ledger()
+        made.all_is_as_it_was_recorded()
     finally:
         made.teardown()
 
