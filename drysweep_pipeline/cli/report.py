@@ -63,12 +63,11 @@ def _print(home: "Home", sweep: str, campaign: str, name: str, asked: "Asked") -
         help = f"--output FILE writes it; > FILE{FORMATS[name].suffix} works too"
         raise Refused(f"{name} is not shown in a terminal: it is no text", key="format", help=help)
     told = FORMATS[name](home, sweep, campaign, asked)
-    if isinstance(told, bytes):
-        sys.stdout.buffer.write(told)
-        sys.stdout.buffer.flush()
-    else:
-        # As it is: what others wrote in it was made safe, or quoted, when it was rendered.
-        sys.stdout.write(told if told.endswith("\n") else told + "\n")
+    data = told if isinstance(told, bytes) else told.removesuffix("\n").encode() + b"\n"
+    # As it is, in UTF-8 whatever the terminal's own encoding is: formats say that they are. What others wrote in it was
+    # made safe, or quoted, when it was rendered.
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def _write(

@@ -637,6 +637,15 @@ def test_help_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert [name for name in FORMATS if not re.search(rf"\b{name}\b", shown)] == []
 
 
+def test_a_text_is_printed_in_utf_8_whatever_else_the_program_would_print_in(cut: Case) -> None:
+    command = [sys.executable, "-m", "drysweep_pipeline.cli", "report", "small/cut", "--format", "csv"]
+    command += ["--home", str(cut[0].root)]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    printed = subprocess.run(command, env=ascii_only, capture_output=True, check=True).stdout.decode("utf-8")
+    assert printed == text(cut, "csv")
+    assert not printed.isascii()
+
+
 def test_bytes_go_through_a_pipe_and_not_to_a_terminal(settled: Case) -> None:
     command = [sys.executable, "-m", "drysweep_pipeline.cli", "report", "small/c1", "--format", "parquet"]
     command += ["--home", str(settled[0].root)]
