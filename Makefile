@@ -50,7 +50,7 @@ older: $(STAMP)  ## Run the core's tests on the older DuckDB line that is suppor
 	test -d $(OLDER)/duckdb || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--target $(OLDER) 'duckdb>=1.5.5,<2'
 	PYTHONPATH=$(OLDER) $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests/unit/test_fingerprint.py \
-		tests/integration/test_engine.py tests/integration/test_history.py
+		tests/integration/test_engine.py tests/integration/test_history*.py tests/integration/test_campaign_diff.py
 
 soak: $(STAMP)  ## Run the long tests
 	$(BIN)/python -m pytest -q -m soak --timeout 3600

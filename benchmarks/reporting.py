@@ -26,7 +26,7 @@ def _figure(name: str, few: Spent, many: Spent, findings: int) -> Figure:
         f"a report of {findings * _TEN:,} findings, {name}",
         many.wall,
         few.wall * _TEN,
-        2.0,
+        3.0,
         f"ten times what {findings:,} take",
         cpu_ours=many.cpu,
         cpu_baseline=few.cpu * _TEN,
