@@ -35,6 +35,7 @@ _SAME_AGAIN = (307, 308)
 _ELSEWHERE = (301, 302, 303)
 # What says that another moment may be a better one.
 _LATER = (429, 502, 503, 504)
+_BROKEN = 500
 # Of an answer that is none. Much more is looked at than shown: a secret is known when all of it is there.
 _SHOWN, _LOOKED_AT = 200, 1 << 17
 _SHOWN_SECONDS = 2.0
@@ -60,8 +61,10 @@ class Postbox:
 
     ``seconds`` is how long one call may take, with all its retries; ``media`` the types of answer that are understood,
     ``max_bytes`` how large one may be, unpacked. Where ``media`` is empty, all that counts is that what was posted is
-    taken: any status of success will do, and what is said with it is not read. ``secrets``: what is never shown of
-    what comes back, beside what the headers hold. Raises ``FinderError`` where it cannot be set up.
+    taken: any status of success will do, what is said with it is not read, and what may have been taken already is
+    posted again. ``secrets``: what is never shown of what comes back, beside what the headers hold.
+
+    Raises ``FinderError`` where it cannot be set up.
     """
 
     def __init__(
@@ -80,6 +83,11 @@ class Postbox:
         self.headers = addresses.filled(service.headers)
         self.secrets = (*secrets, *addresses.secrets(service.headers))
         self.trust = _trust(service, base)
+
+    @property
+    def may_repeat(self) -> bool:
+        """Tell whether it does no harm that something is taken twice: nothing is answered, and nothing is paid for."""
+        return not self.media
 
     def post(self, body: bytes, more: More, underway: Children) -> Answer:
         """Post a question and return the answer; ``more`` is asked before each retry, ``underway`` can end the call.
@@ -260,7 +268,8 @@ class _Call:
                     f"no trusted connection: {why}", help="a certificate of your own is named by ca_file"
                 )
             return _Again(f"cannot be connected to: {why}")
-        return FinderError(f"the answer broke off: {why}")
+        broken = f"the answer broke off: {why}"
+        return _Again(broken) if self._box.may_repeat else FinderError(broken)
 
     async def _read(self, response: "httpx2.Response") -> Answer:
         """Return an answer. Raises ``FinderError`` where it is none, or not of a kind that is understood."""
@@ -302,7 +311,7 @@ class _Call:
         if status in _ELSEWHERE:
             help = "a POST is repeated after 307 and 308 only: declare the address where it is answered"
             return FinderError(told, help=help)
-        if status not in _LATER:
+        if status not in _LATER and not (self._box.may_repeat and status >= _BROKEN):
             return FinderError(told)
         return _Again(told, _retry_after(response.headers.get("retry-after")))
 

@@ -36,7 +36,7 @@ def escaped(text: str) -> str:
 
 
 def _first(body: Mapping[str, Any]) -> list[str]:
-    return [f"{body['sweep']}: {lines(body['since'])[0]}", body["verdict"]]
+    return [f"{body['sweep']} {lines(body['since'])[0]}", body["verdict"]]
 
 
 def _blocks(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -68,8 +68,12 @@ def lines(told: Mapping[str, Any] | None) -> list[str]:
     """Return the difference as a terminal shows it: a line, one that names the worst, and one of what limits it."""
     if told is None:
         return [f"since: {NONE_BEFORE}"]
-    named, more = told["named"][:_AT_A_GLANCE], max(0, len(told["named"]) - _AT_A_GLANCE) + told["unnamed"]
-    shown = "; ".join(map(name_of, named)) + (f"; and {more} more" if more else "")
+    more = max(0, len(told["named"]) - _AT_A_GLANCE) + told["unnamed"]
+    worst: dict[str, list[str]] = {}
+    for row in told["named"][:_AT_A_GLANCE]:
+        worst.setdefault(row["change"], []).append(_named(row))
+    parts = [f"{change}: {', '.join(names)}" for change, names in worst.items()]
+    shown = "; ".join([*parts, *([f"and {more} more"] if more else [])])
     return [
         told["sentence"],
         *([f"  {shown}"] if shown else []),
@@ -84,8 +88,12 @@ def limits(told: Mapping[str, Any]) -> str:
 
 def name_of(row: Row) -> str:
     """Return how a fresh or reopened finding is named: what became of it, how bad it is, which, and whose."""
-    owner = f" ({row['owner']})" if row["owner"] else ""
-    return safe_text(f"{row['change']}: {row['severity'] or 'of unknown severity'} {_cut(row['label'])}{owner}")
+    return f"{row['change']}: {_named(row)}"
+
+
+def _named(row: Row) -> str:
+    owner = f" ({_cut(row['owner'])})" if row["owner"] else ""
+    return safe_text(f"{row['severity'] or 'of unknown severity'} {_cut(row['label'])}{owner}")
 
 
 def _whose(told: Mapping[str, Any], change: str) -> str:

@@ -87,8 +87,8 @@ def test_one_look_tells_what_changed_since_the_campaign_before_and_whose_it_is(
     assert (told["days"], told["outcome"], told["rejected_again"]) == (7.0, "converged", 1)
     before, counted = "since 20260101T060000Z (7 days, converged)", "1 still there, 1 not observed (1 looked for)"
     line = f"{before}: 3 fresh (2 blocker: team:edge, 1 nit), {counted}"
-    edges = (f"fresh: blocker edge{number}/no_owner (team:edge)" for number in (1, 2))
-    named = f"  {'; '.join(edges)}; fresh: nit small/no_owner"
+    edges = (f"blocker edge{number}/no_owner (team:edge)" for number in (1, 2))
+    named = f"  fresh: {', '.join(edges)}, nit small/no_owner"
     assert lines(told) == [line, named]
     assert main(["status", now.id, "--home", str(place / "home")]) == 0
     shown = capsys.readouterr().out.splitlines()
