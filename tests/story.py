@@ -10,7 +10,7 @@ STORY = """\
 why: What the named queries are asked about.
 budget: {rounds: 4}
 campaigns:
-  - as_of: 2026-01-01
+  - as_of: 2025-01-01
     rounds:
       - finders:
           a: [{subject: s1, kind: k, severity: blocker, owner: ada}, {subject: s2, kind: k}, {subject: junk, kind: k}]
@@ -27,10 +27,10 @@ campaigns:
       - finders: {a: [{subject: s4, kind: k, severity: blocker}], b: []}
         after:
           - fix: s1/k
-          - accept_risk: {finding: s2/k, by: eve, expires: 2026-03-01}
-          - accept_risk: {finding: s6/k, by: eve, expires: 2027-01-01}
+          - accept_risk: {finding: s2/k, by: eve, expires: 2025-03-01}
+          - accept_risk: {finding: s6/k, by: eve, expires: 2026-01-01}
     expect: {outcome: budget_exceeded, new: [4, 2, 0, 1], calls: 15}
-  - as_of: 2026-02-01
+  - as_of: 2025-02-01
     rounds:
       - finders:
           a: [{subject: s1, kind: k, severity: blocker, owner: ada}]
@@ -40,7 +40,7 @@ campaigns:
       - finders: {a: [], b: []}
         after: [fix: s1/k]
     expect: {outcome: converged, new: [0, 0, 0, 0]}
-  - as_of: 2026-03-05
+  - as_of: 2025-03-05
     rounds:
       - finders:
           a: [{subject: s3, kind: k, severity: minor, owner: bob}, {subject: s5, kind: k, owner: ada}]

@@ -1,10 +1,11 @@
 -- title: Risks that people accepted
 -- question: Which risks were accepted, by whom, why, and until when?
 -- parameter sweep = only: the sweep
--- reading: One row a finding that somebody accepted as a risk; `days_left` counts from the `as_of` of the sweep's newest campaign to the
---   last day of it. Where no day was given it holds until somebody withdraws it, or what it was accepted for changes.
--- caution: An accepted risk is still there. It settles the finding for as long as it holds, and one that has expired is open
---   again in the next campaign, not before.
+-- reading: One row a finding that somebody accepted as a risk; `days_left` counts from the `as_of` of the sweep's
+--   newest campaign to the last day of it. Where no day was given it holds until somebody withdraws it, or what it was
+--   accepted for changes.
+-- caution: An accepted risk is still there. It settles the finding for as long as it holds, and one that has expired is
+--   open again in the next campaign, not before.
 with newest as (
     select
         sweep,

@@ -2,10 +2,12 @@
 -- question: Along which of its declared angles did the campaign never look?
 -- parameter sweep = only: the sweep
 -- parameter campaign = latest: one of its campaigns
--- reading: One row an angle that the campaign's declaration has and along which no decided round of it looked; `not_run` is how often it
---   was to and did not run to its end. `in_others` is how many other campaigns of the sweep looked along it.
--- caution: Such a campaign may have converged all the same: its quiet rounds speak of the angles that they took. `cover:
---   all_angles` asks for the rest. The other campaigns looked at other material, maybe with another query under the same name.
+-- reading: One row an angle that the campaign's declaration has and along which no decided round of it looked;
+--   `not_run` is how often it was to and did not run to its end. `in_others` is how many other campaigns of the sweep
+--   looked along it.
+-- caution: Such a campaign may have converged all the same: its quiet rounds speak of the angles that they took.
+--   `cover: all_angles` asks for the rest. The other campaigns looked at other material, maybe with another query under
+--   the same name.
 select
     a.strategy,
     a.position,

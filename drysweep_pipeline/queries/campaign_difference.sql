@@ -3,11 +3,13 @@
 -- parameter sweep = only: the sweep
 -- parameter older = previous: the earlier campaign
 -- parameter newer = latest: the later campaign
--- reading: How many findings changed in which way, by severity. `fresh` had not been seen by the older campaign, `gone` were fixed and
---   not sighted again; `not_observed` were not sighted, and nothing says that they are fixed. `days_apart` is the distance
---   of the two, by their `as_of`. The findings themselves are in `campaign_diff('OLDER', 'NEWER')`.
--- caution: Not observed is not gone. Of those, `looked_for` counts the ones that the newer campaign had every chance to see: it
---   converged, and each strategy that ever sighted them ran. With an outcome that is not converged, every number is a lower bound.
+-- reading: How many findings changed in which way, by severity. `fresh` had not been seen by the older campaign, `gone`
+--   were fixed and not sighted again; `not_observed` were not sighted, and nothing says that they are fixed.
+--   `days_apart` is the distance of the two, by their `as_of`. The findings themselves are in `campaign_diff('OLDER',
+--   'NEWER')`.
+-- caution: Not observed is not gone. Of those, `looked_for` counts the ones for which the newer campaign converged and
+--   each strategy that ever sighted them ran, be it along other angles than the one that shows them: see
+--   angles_not_tried. With an outcome that is not converged, every number is a lower bound.
 select
     change,
     severity,

@@ -1,10 +1,10 @@
 -- title: What a fresh finding cost
 -- question: What did each campaign spend for every finding that nobody had seen?
 -- parameter sweep = only: the sweep
--- reading: One row a campaign, in the order (as_of, seq); `calls` are finder and judge calls of its decided rounds. Where nothing
---   was fresh, the cost of one is blank and the calls are what it cost to know that.
--- caution: The price of the last findings is far above the average. A campaign that found nothing new was not in vain: it is the
---   quiet that the outcome rests on. Where the outcome is not converged, `fresh` is a lower bound.
+-- reading: One row a campaign, in the order (as_of, seq); `calls` are finder and judge calls of its decided rounds.
+--   Where nothing was fresh, the cost of one is blank and the calls are what it cost to know that.
+-- caution: The price of the last findings is far above the average. A campaign that found nothing new was not in vain:
+--   it is the quiet that the outcome rests on. Where the outcome is not converged, `fresh` is a lower bound.
 with fresh as (
     select
         sweep,

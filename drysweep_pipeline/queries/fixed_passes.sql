@@ -2,10 +2,11 @@
 -- question: Had somebody stopped after so many rounds, what of what this campaign met would be missing?
 -- parameter sweep = only: the sweep
 -- parameter campaign = latest: one of its campaigns
--- reading: One row a number of passes: what had been met by then, and what came later. Of the missed, `missed_rejected` were found to be
---   none, and `missed_blocking` are blockers and majors among the others.
--- caution: Missed is measured against what the campaign met, not against what there is: that is at least as much. Where it did
---   not converge, the last row misses an unknown number too.
+-- reading: One row a number of passes: what had been met by then, and what came later. Of the missed, `missed_rejected`
+--   were found to be none, and `missed_blocking` are blockers and majors among the others.
+-- caution: Missed is measured against what the campaign met, not against what there is: that is at least as much. Where
+--   it did not converge, the last row misses an unknown number too.
+-- example: -p campaign=20250601T000000Z
 with met as (
     select
         s.fp,

@@ -1,10 +1,11 @@
 -- title: Findings that come and go
 -- question: Which findings were there, then not, then there again?
 -- parameter sweep = only: the sweep
--- reading: `seen_in` counts the campaigns that sighted the finding, `missed_in` those between its first and its last sighting that did
---   not, `missed_in_converged` those among them that converged; `reopened` counts how often it came back after a fix.
--- caution: Not being sighted is an observation, not a state: each campaign looks along other angles, and one that was cut short
---   looked along fewer. Only what was reopened is known to have been fixed in between.
+-- reading: `seen_in` counts the campaigns that sighted the finding, `missed_in` those between its first and its last
+--   sighting that did not, `missed_in_converged` those among them that converged; `reopened` counts how often it came
+--   back after a fix.
+-- caution: Not being sighted is an observation, not a state: each campaign looks along other angles, and one that was
+--   cut short looked along fewer. Only what was reopened is known to have been fixed in between.
 with places as (
     select
         sweep,

@@ -3,10 +3,11 @@
 -- parameter sweep = only: the sweep
 -- parameter campaign = latest: one of its campaigns
 -- parameter after = 2: the last round that does not count as late
--- reading: One row a finding whose first sighting ever was in the campaign, after round `after`. Their severities say what it would
---   have cost to stop there. Rejected ones are left out.
--- caution: Where the outcome is not converged there may be more to come. A backfill that sighted a finding at an earlier date
---   takes it out of this list, though not out of the campaign's own count of fresh findings.
+-- reading: One row a finding whose first sighting ever was in the campaign, after round `after`. Their severities say
+--   what it would have cost to stop there. Rejected ones are left out.
+-- caution: Where the outcome is not converged there may be more to come. A backfill that sighted a finding at an
+--   earlier date takes it out of this list, though not out of the campaign's own count of fresh findings.
+-- example: -p campaign=20250601T000000Z
 select
     f.first_round as round,
     f.label,

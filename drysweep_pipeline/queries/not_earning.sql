@@ -2,11 +2,14 @@
 -- question: Which strategies brought nothing lately that nobody else did?
 -- parameter sweep = only: the sweep
 -- parameter last = 3: over how many of the newest campaigns
--- reading: `fresh` counts the findings first sighted in these campaigns that the strategy reported in the very round in which they were
---   fresh, `fresh_alone` those that it alone reported then; rejected ones are left out. The least useful come first, the
---   dearest of them before the others.
--- caution: A strategy that brings nothing may be what makes the quiet worth something: what it looks at is quiet too. Before it
---   goes, look at its canaries, and at whether all its angles were tried. `outcomes` says how the campaigns ended.
+-- reading: `fresh` counts the findings first sighted in these campaigns that the strategy reported in the very round in
+--   which they were fresh, `fresh_alone` those that it alone reported then; rejected ones are left out. `canaries` is
+--   how many of the planted problems it saw, where that was measured. The least useful come first, the dearest of them
+--   before the others.
+-- caution: A strategy that brings nothing may be what makes the quiet worth something: what it looks at is quiet too.
+--   Before it goes, look at its canaries, and at whether all its angles were tried. `outcomes` says how the campaigns
+--   ended.
+-- example: -p last=2
 with recent as (
     select
         sweep,
@@ -22,8 +25,7 @@ with recent as (
         count(distinct (r.campaign, r.round)) filter (r.status = 'ok') as rounds,
         cast(sum(r.calls) as bigint) as calls,
         sum(r.cost_usd) as cost_usd,
-        cast(sum(r.canaries_expected) as bigint) as canaries_expected,
-        cast(sum(r.canaries_seen) as bigint) as canaries_seen,
+        cast(sum(r.canaries_seen) as bigint) || '/' || cast(sum(r.canaries_expected) as bigint) as canaries,
         count(distinct r.campaign) as campaigns
     from strategy_runs r
     join recent using (sweep, campaign)
@@ -53,8 +55,7 @@ select
     spent.cost_usd,
     coalesce(brought.fresh, 0) as fresh,
     coalesce(brought.fresh_alone, 0) as fresh_alone,
-    spent.canaries_expected,
-    spent.canaries_seen,
+    spent.canaries,
     (select string_agg(distinct outcome, ', ' order by outcome) from recent) as outcomes
 from spent
 left join brought using (strategy)

@@ -1,11 +1,11 @@
 -- title: What is open, and whose
 -- question: Who has how much open, how bad, and for how long?
 -- parameter sweep = only: the sweep
--- reading: One row an owner and severity over what is open, reopened or escalated; `oldest_days` counts from the `as_of` of the first
---   sighting to that of the newest campaign. `not_observed` of them were not sighted by the newest campaign: they may be
---   fixed without anybody saying so.
--- caution: These are the findings that were found, a lower bound of what there is, and the more so where the newest campaign,
---   whose outcome stands in the last column, did not converge.
+-- reading: One row an owner and severity over what is open, reopened or escalated; `oldest_days` counts from the
+--   `as_of` of the first sighting to that of the newest campaign. `not_observed` of them were not sighted by the newest
+--   campaign: they may be fixed without anybody saying so.
+-- caution: These are the findings that were found, a lower bound of what there is, and the more so where the newest
+--   campaign, whose outcome stands in the last column, did not converge.
 with newest as (
     select
         sweep,

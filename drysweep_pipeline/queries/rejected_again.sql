@@ -1,10 +1,11 @@
 -- title: Rejected, and reported again
 -- question: Which findings does the judge keep rejecting, and how often do they come back?
 -- parameter sweep = only: the sweep
--- reading: One row a rejected finding that was sighted in more than one round; `rounds` is in how many, over all campaigns. They are
---   seen, so none of them ever counted as fresh again: without that, the search would not have gone quiet.
--- caution: A rejection is the judge's word, not proof. Many of one kind point at a strategy that is too broad, or at a judge
---   that is wrong. This query asks for rejected findings; no report shows them.
+-- reading: One row a rejected finding that was sighted in more than one round; `rounds` is in how many, over all
+--   campaigns. They are seen, so none of them ever counted as fresh again: without that, the search would not have gone
+--   quiet.
+-- caution: A rejection is the judge's word, not proof. Many of one kind point at a strategy that is too broad, or at a
+--   judge that is wrong. This query asks for rejected findings; no report shows them.
 with last_word as (
     select
         sweep,

@@ -2,10 +2,11 @@
 -- question: Do the strategies see the same things, or does each see its own?
 -- parameter sweep = only: the sweep
 -- parameter campaign = latest: one of its campaigns
--- reading: One row a pair of strategies: how many findings each sighted in the campaign, how many both did, and what part that is of
---   the smaller of the two. Rejected findings count: this is about looking, not about being right.
--- caution: Little overlap means that each strategy sees what the others cannot, and hints that there is more that none of them
---   sees. Much overlap does not mean that all is found: they may share a blind spot.
+-- reading: One row a pair of strategies: how many findings each sighted in the campaign, how many both did, and what
+--   part that is of the smaller of the two. Rejected findings count: this is about looking, not about being right.
+-- caution: Little overlap means that each strategy sees what the others cannot, and hints that there is more that none
+--   of them sees. Much overlap does not mean that all is found: they may share a blind spot.
+-- example: -p campaign=20250601T000000Z
 with found as (
     select distinct
         strategy,

@@ -1,11 +1,12 @@
 -- title: From first sight to fixed
 -- question: How long did it take from the first sighting of a finding until somebody fixed it?
 -- parameter sweep = only: the sweep
--- reading: One row a fix. `days` goes from the `as_of` of the first sighting to that of the campaign after which the fix was recorded,
---   `days_on_record` from when the first sighting was taken in to when the fix was recorded, by the clock; the two differ
---   for material that was swept after its time. `fix` counts the fixes of one finding: more than one means that it came back.
--- caution: Only what was fixed is here, so the slow ones that are still open are missing: read it beside open_by_owner. A
---   finding may be older than its first sighting; the days are a lower bound.
+-- reading: One row a fix. `days` goes from the `as_of` of the first sighting to that of the campaign after which the
+--   fix was recorded, `days_on_record` from when the first sighting was taken in to when the fix was recorded, by the
+--   clock; the two differ for material that was swept after its time. `fix` counts the fixes of one finding: more than
+--   one means that it came back.
+-- caution: Only what was fixed is here, so the slow ones that are still open are missing: read it beside open_by_owner.
+--   A finding may be older than its first sighting; the days are a lower bound.
 with fixes as (
     select
         sweep,

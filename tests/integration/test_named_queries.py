@@ -103,9 +103,9 @@ WANTED: dict[str, tuple[list[str], list[list[Any]]]] = {
             ["nobody", "major", 1, 0, 1, 63, CONVERGED],
         ],
     ),
-    # Nothing had been recorded in January 2026: the story was told later.
+    # Nothing had been recorded in January 2025: the story was told later.
     "state_on": (
-        ["at=2026-01-15"],
+        ["at=2025-01-15"],
         [["accepted_risk", None, 2, CUT], ["open", None, 2, CUT], ["fixed", None, 1, CUT]],
     ),
     "cut_short": ([], [["story", "c1", CUT, "rounds", 4, 0, 2, 1, 7, 0]]),
@@ -117,11 +117,11 @@ WANTED: dict[str, tuple[list[str], list[list[Any]]]] = {
     "not_earning": (
         ["last=2"],
         [
-            ["b", 2, 6, 7, 0.0, 0, 0, None, None, CONVERGED],
-            ["a", 2, 7, 7, 0.0, 1, 1, None, None, CONVERGED],
+            ["b", 2, 6, 7, 0.0, 0, 0, None, CONVERGED],
+            ["a", 2, 7, 7, 0.0, 1, 1, None, CONVERGED],
         ],
     ),
-    "accepted_risks": ([], [["s6/k", "minor", "eve", None, "2027-01-01", 302, CONVERGED]]),
+    "accepted_risks": ([], [["s6/k", "minor", "eve", None, "2026-01-01", 302, CONVERGED]]),
 }
 
 
