@@ -100,12 +100,12 @@ def land_prepared(
     table: pa.Table, strategy: str, fields: tuple[str, ...], path: Path, planted: Sequence[str] = ()
 ) -> Taken:
     """Land what ``prepare`` made of rows at ``path``, but for those that are of something planted."""
-    return _landed(table, strategy, fields, _given(fields), path, planted)
+    return _landed(table, strategy, fields, identity_columns(fields), path, planted)
 
 
 def written_as_json(fields: tuple[str, ...]) -> dict[str, Callable[[Any], str]]:
     """Return the columns of prepared rows whose texts are JSON, with what writes a value of theirs."""
-    return {"attributes": _json_text, **dict.fromkeys(_given(fields), fingerprint.token)}
+    return {"attributes": written, **dict.fromkeys(identity_columns(fields), fingerprint.token)}
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
@@ -142,7 +142,7 @@ def reported(table: pa.Table, fields: tuple[str, ...], identities: Iterable[str]
     """
     if not prepared:
         _check_columns(table, fields)
-    with _completed(table, "", fields, _given(fields) if prepared else None) as connection:
+    with _completed(table, "", fields, identity_columns(fields) if prepared else None) as connection:
         return frozenset(identity for (identity,) in connection.execute(_REPORTED, [list(identities)]).fetchall())
 
 
@@ -156,7 +156,7 @@ def _check_columns(table: pa.Table, fields: tuple[str, ...]) -> None:
 
 
 def _prepared_schema(fields: tuple[str, ...]) -> pa.Schema:
-    names = [*STANDARD, "attributes", _UNFIT, *_given(fields)]
+    names = [*STANDARD, "attributes", _UNFIT, *identity_columns(fields)]
     return pa.schema([(name, pa.int64() if name == "line" else pa.string()) for name in names])
 
 
@@ -216,21 +216,22 @@ def _prepared(row: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, Any]
             prepared[key] = value
     prepared["subject"] = prepared.get("subject") or _text(row.get(fields[0]))
     prepared["kind"] = prepared.get("kind") or _text(row.get(fields[-1]))
-    prepared["attributes"] = _json_text(rest)
+    prepared["attributes"] = written(rest)
     return prepared
 
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return _json_text(value) if isinstance(value, Mapping | list) else str(value)
+    return written(value) if isinstance(value, Mapping | list) else str(value)
 
 
 # Made once, since making one takes longer than writing a row with it.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str, allow_nan=False)
 
 
-def _json_text(value: Any) -> str:
+def written(value: Any) -> str:
+    """Return a value as attributes are written: as JSON, a number that JSON lacks as its text."""
     try:
         return _ENCODER.encode(value)
     except ValueError:  # a number that JSON has no way to write
@@ -266,7 +267,7 @@ def _token_of_text(value: str) -> str | None:
         return None
 
 
-def _given(fields: tuple[str, ...]) -> list[str]:
+def identity_columns(fields: tuple[str, ...]) -> list[str]:
     """Return the columns that hold the fields' tokens where they were written in Python."""
     return [_FIELD_COLUMN.format(i) for i in range(len(fields))]
 

@@ -14,6 +14,7 @@ from drysweep_pipeline.children.child import Children
 from drysweep_pipeline.children.confinement import places_of
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.normalising import alike
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.finders import FINDERS, Found, Request
 from drysweep_pipeline.material import Snapshot
@@ -66,7 +67,8 @@ class Asking:
             meter,
             planted,
         )
-        return self._without_secrets(FINDERS[strategy.kind](request))
+        found = self._without_secrets(FINDERS[strategy.kind](request))
+        return alike(found, sweep.fingerprint.normalise, sweep.fingerprint.fields)
 
     def _without_secrets(self, found: Found) -> Found:
         """Return what was reported with its secrets masked: before a fingerprint is made of it, and before it lands."""

@@ -266,12 +266,12 @@ def _with(looking: Again, found: Stored | LeftOut) -> Again:
 
 def _check_identity(source: Campaign, declaration: Declaration) -> None:
     """Raise ``Refused`` where an earlier campaign told findings apart by other fields: its findings are others."""
-    then, now = source.declaration.sweep.fingerprint.fields, declaration.sweep.fingerprint.fields
+    then, now = source.declaration.sweep.fingerprint, declaration.sweep.fingerprint
     if then != now:
         raise Refused(
-            f"campaign {source.id} tells findings apart by {', '.join(then)}, not by {', '.join(now)}",
+            f"campaign {source.id} tells findings apart by {then.said}, not by {now.said}",
             file=declaration.path,
-            key="fingerprint.fields",
+            key="fingerprint.fields" if then.fields != now.fields else "fingerprint.normalise",
             help="give the sweep another name, or use another home",
         )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from drysweep_pipeline.declaration import Declaration
-from drysweep_pipeline.declaration.model import ScriptedMaterial
+from drysweep_pipeline.declaration.model import Fingerprint, ScriptedMaterial
 from drysweep_pipeline.declaration.reach import reach_problems
 from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.engine import standing
@@ -123,14 +123,14 @@ def _reach_material(declaration: Declaration, as_of: datetime) -> None:
 
 def _same_identity(home: SweepHome, declaration: Declaration) -> None:
     """Raise ``Refused`` where the sweep's earlier campaigns told findings apart by other fields."""
-    fields = list(declaration.sweep.fingerprint.fields)
+    now = declaration.sweep.fingerprint
     for path in recorded(home)[-1:]:
-        before = json.loads(read_json(path / FILE)["declaration"])["sweep"]["fingerprint"]["fields"]
-        if before != fields:
+        before = Fingerprint.model_validate(json.loads(read_json(path / FILE)["declaration"])["sweep"]["fingerprint"])
+        if before != now:
             raise Refused(
-                f"the ledger of {home.name} tells findings apart by {', '.join(before)}, not by {', '.join(fields)}",
+                f"the ledger of {home.name} tells findings apart by {before.said}, not by {now.said}",
                 file=declaration.path,
-                key="fingerprint.fields",
+                key="fingerprint.fields" if before.fields != now.fields else "fingerprint.normalise",
                 help="give the sweep another name, or use another home",
             )
 

@@ -18,6 +18,7 @@ from drysweep_pipeline.engine import journal, people, rounds
 from drysweep_pipeline.engine.campaign import Overrides, campaigns, load
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.planning import plan
+from drysweep_pipeline.engine.quality import merged_by
 from drysweep_pipeline.engine.state import read_state, take_lease
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Busy, DeclarationError, MaterialError, Refused, RoundGap
@@ -367,6 +368,25 @@ def test_a_file_that_goes_bad_between_intake_and_decision_cannot_make_its_round_
     file.write_bytes(file.read_bytes()[:-9] + b"\0" * 9)
     assert rounds.decide(campaign, 1).quiet == 0
     assert [event["name"] for event in facts(home, campaign.id)["events"]] == ["finder_not_run"]
+
+
+def test_what_is_written_in_two_ways_is_one_finding_where_the_sweep_makes_it_alike(tmp_path: Path, home: Home) -> None:
+    shouting = NO_OWNER.replace("select s.service", "select upper(s.service) as service")
+    fields = {"fields": ["service", "failure_mode"], "normalise": {"service": ["casefold"]}}
+    path = declare(tmp_path, {"labels": NO_OWNER, "shouting": shouting}, fingerprint=fields)
+    campaign = run_to_its_end(begin(path, home))
+    told = facts(home, campaign.id)
+    assert sorted(told["states"]) == ["api/no_owner", "db/no_owner"]
+    assert told["new"] == [2, 0, 0]
+    assert merged_by(campaign, 3).sentence is None
+    sightings = ledger_rows(campaign)["sightings"]
+    assert {row[1] for row in sightings} == {"labels", "shouting"}
+    path = declare(tmp_path, {"labels": NO_OWNER}, fingerprint={"fields": ["service", "failure_mode"]})
+    with pytest.raises(
+        Refused, match=r"by service \(casefold\), failure_mode, not by service, failure_mode"
+    ) as refused:
+        begin(path, home)
+    assert refused.value.key == "fingerprint.normalise"
 
 
 def test_a_ledger_does_not_mix_identities_by_different_fields(tmp_path: Path, home: Home) -> None:

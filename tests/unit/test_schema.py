@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 import drysweep_pipeline
 from drysweep_pipeline.cli import main
-from drysweep_pipeline.declaration import errors
+from drysweep_pipeline.declaration import errors, model
 from drysweep_pipeline.declaration.model import Part
 from drysweep_pipeline.declaration.refusals import FILLED_IN
 from drysweep_pipeline.declaration.schema import json_schema
@@ -97,7 +97,9 @@ def put(data: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
 
 
 def parts(of: type[BaseModel] = Part) -> list[type[BaseModel]]:
-    return [each for below in of.__subclasses__() for each in (below, *parts(below))]
+    """Every part of a declaration; what other modules that happen to be loaded make of them is theirs."""
+    found = [each for below in of.__subclasses__() for each in (below, *parts(below))]
+    return [each for each in found if each.__module__.startswith(model.__name__)]
 
 
 def test_the_schema_is_one_of_the_dialect_that_it_names() -> None:

@@ -1,7 +1,7 @@
 """A whole sweep as it is declared, its rules, ceilings and schedule."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -32,6 +32,7 @@ from drysweep_pipeline.declaration.model.parts import (
 )
 from drysweep_pipeline.declaration.model.receivers import AnyReceiver
 from drysweep_pipeline.declaration.model.strategies import AnyStrategy, LlmStrategy
+from drysweep_pipeline.normalisers import Normaliser
 from drysweep_pipeline.values import Rule, Severity
 
 # Minute, hour, day of the month, month, day of the week; Dagster has the last word on the rest of the syntax.
@@ -57,11 +58,31 @@ IdentityFields = Annotated[
 
 
 class Fingerprint(Part):
-    """The fields that make a finding the same finding, in this order."""
+    """The fields that make a finding the same finding, in this order, and what is made alike in them."""
 
     fields: IdentityFields = Field(
         description="Columns that every finding has, in order; together they make a finding the same finding"
     )
+    normalise: dict[str, Annotated[tuple[Normaliser, ...], Field(min_length=1)]] = Field(
+        default_factory=dict, description="What is made alike in the texts of a field, before anything else is done"
+    )
+
+    @field_validator("normalise")
+    @classmethod
+    def _are_of_fields(cls, normalise: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        fields = info.data.get("fields", tuple(normalise))
+        for name in normalise:
+            if name not in fields:
+                raise not_allowed(
+                    f"{name!r} is no field of the fingerprint", f"the fields are {', '.join(fields)}", (name,)
+                )
+        return normalise
+
+    @property
+    def said(self) -> str:
+        """The fields, and what is made alike in them, for a sentence."""
+        alike = {name: f" ({', '.join(names)})" for name, names in self.normalise.items()}
+        return ", ".join(f"{name}{alike.get(name, '')}" for name in self.fields)
 
 
 class Convergence(Part):
@@ -199,6 +220,9 @@ class Sweep(Part):
         strategies = info.data.get("strategies", ())
         if canaries is None or material is None or fingerprint is None or not strategies:
             return canaries
+        if fingerprint.normalise:
+            what = "canaries are not for a sweep whose fingerprint has normalise"
+            raise not_allowed(what, "a planted name that is rewritten is no longer known for one")
         can_be_planted(canaries, material)
         for index, canary in enumerate(canaries.expect):
             can_be_reported(canary, index, fingerprint.fields)
