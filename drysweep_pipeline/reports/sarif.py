@@ -42,6 +42,7 @@ _NOTIFIED: Mapping[str, str] = {
     "not_run": "A strategy did not run to its end in a round, so its silence there says nothing.",
     "not_searched": "A file of the material could not be read.",
 }
+_HELP = "`drysweep findings explain FP` tells the life of a finding; its fingerprint is drysweep/fp1."
 _END = "[]}]}"
 _TEXT, _NAME, _UNREAD = 2000, 200, 100
 _TOLD = ("label", "status", "state", "verdict", "severity", "subject", "scope", "owner", "strategies", "sightings")
@@ -107,7 +108,10 @@ def _rules(findings: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
             "id": name,
+            # GitHub asks for all three.
             "shortDescription": {"text": name.replace("_", " ")},
+            "fullDescription": {"text": f"Findings of the kind {name}, as strategies of the sweep reported them."},
+            "help": {"text": _HELP},
             "defaultConfiguration": {"level": levels[name]},
         }
         for name in sorted(levels)
@@ -222,4 +226,6 @@ def _properties(said: Contents, listed: int, evidence: bool) -> dict[str, Any]:
     left_out = {"findings": len(said.findings) - listed, "evidence": not evidence}
     revision = {"revision": said.origin.revision} if said.origin else {}
     since = said.told.get("since")
-    return {**head_of(said), **revision, **({"since": since} if since else {}), "left_out": left_out}
+    placeless = sum(file_of(said, row["path"]) is None for row in said.findings)
+    counted = {"findings_without_file": placeless, "left_out": left_out}
+    return {**head_of(said), **revision, **({"since": since} if since else {}), **counted}
