@@ -12,6 +12,8 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 # An underscore inside a word is only an underscore; escaped, it would be harder to read where nobody renders it.
 _MARKDOWN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 _UNUSUAL = re.compile(r"[^\n\x20-\x7e]")
+# What GitHub, Azure and TeamCity take for a command where it begins a line of a log.
+_COMMAND = re.compile(r"\s*(::|##)")
 _CELL = 160
 
 
@@ -52,8 +54,13 @@ def shortened(text: str, limit: int) -> str:
 
 
 def safe_lines(text: str) -> str:
-    """Return a text as ``safe_text`` does, but with its line ends, as line feeds."""
-    return "\n".join(safe_text(line) for line in text.replace("\r\n", "\n").split("\n"))
+    """Return a text as ``safe_text`` does, but with its line ends, as line feeds.
+
+    Where a line would begin as a command to what runs CI, the line end before it is made visible like the others.
+    """
+    first, *others = text.replace("\r\n", "\n").split("\n")
+    ends = ("\u240a" if _COMMAND.match(line) else "\n" for line in others)
+    return safe_text(first) + "".join(end + safe_text(line) for end, line in zip(ends, others, strict=True))
 
 
 def json_text(data: Any, indent: int | None = None) -> str:

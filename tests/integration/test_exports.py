@@ -52,7 +52,7 @@ TEXTS = {
     "formula in a cell": "a;\t=1+1",
     "wide formula": "\uff1dHYPERLINK(1)",
     "end of cdata": "]]><script>alert(1)</script>",
-    "command": "x\n::error file=a::b%0A,:c\r::stop-commands::z",
+    "command": "x\n::error file=a::b%0A,:c\r::stop-commands::z\n \t##[group]g\nplain",
     "controls": "a\x00b\x1b[2J\x08\x9b\ufffe",
     "direction": "\u202egnp.exe\u2066\U000e0041",
     "link": "[see here](javascript:alert(1)) {0} {{",
@@ -259,6 +259,11 @@ def test_no_format_lists_rejected_findings_unless_asked(settled: Case) -> None:
 @pytest.mark.parametrize("format", [name for name in FORMATS if name != "parquet"])
 def test_nothing_that_others_wrote_drives_a_terminal_or_turns_a_line_around(cut: Case, format: str) -> None:
     assert re.findall(DRIVING, text(cut, format)) == []
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("parquet", "github")])
+def test_nothing_that_others_wrote_is_a_command_to_ci_that_shows_the_report_in_a_log(cut: Case, format: str) -> None:
+    assert [line for line in text(cut, format).splitlines() if re.match(r"\s*(::|##vso|##\[|##teamcity)", line)] == []
 
 
 def by_label(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
