@@ -61,15 +61,19 @@ def progress(text: str) -> None:
         note(text)
 
 
+def table_width() -> int:
+    """Return how wide a line may be: the terminal's width, where there is one."""
+    return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+
+
 def put_table(columns: list[str], rows: list[list[Any]], *, right: frozenset[int] = frozenset()) -> None:
     """Print rows on stdout, whole, as a table or, where that would be too wide, a record after the other.
 
     What they hold cannot steer the terminal. ``right``: columns, by place, that a table sets to the right.
     """
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
     names = [safe_text(name) for name in columns]
     shown = [["" if value is None else safe_text(str(value)) for value in row] for row in rows]
-    for line in lines_of(names, shown, width, right):
+    for line in lines_of(names, shown, table_width(), right):
         put(line)
 
 

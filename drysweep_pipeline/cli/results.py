@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,12 +13,17 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from drysweep_pipeline.cli.output import finite, note, put_json, put_table
+from drysweep_pipeline.cli.output import finite, note, put, put_json, put_table, table_width
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.reports.text import count, safe_text
 
 # From so many rows on, a table says how many they are: counting them by eye is over.
 _MANY = 20
+_KINDS = {
+    "view": "views, as in: drysweep sql 'from findings'",
+    "macro": "macros, as in: drysweep sql \"from findings_as_of('2026-01-31')\"",
+    "query": "named queries, as in: drysweep sql fresh_per_round",
+}
 _SECONDS = 1_000_000_000
 
 
@@ -52,6 +58,29 @@ def print_table(found: Result) -> None:
     put_table(found.columns, [[_shown(value) for value in row] for row in found.rows], right=right)
     if not found.rows or len(found.rows) >= _MANY:
         note(count(len(found.rows), "row"))
+
+
+def print_list(listed: list[dict[str, str]]) -> None:
+    """Print what there is to ask, a name and what it holds, kind by kind."""
+    # A macro's text begins with how it is called, which says more than its name.
+    named = [(each, *_called(each["name"], each["what it holds"])) for each in listed]
+    left = max(len(name) for _, name, _ in named) + 4
+    kind = ""
+    for each, name, meaning in named:
+        if each["kind"] != kind:
+            kind = each["kind"]
+            if each is not listed[0]:
+                put("")
+            put(_KINDS[kind])
+        lines = textwrap.wrap(meaning, max(table_width() - left, 40), break_on_hyphens=False)
+        put(f"  {name:<{left - 4}}  {lines[0]}")
+        for line in lines[1:]:
+            put(" " * left + line)
+
+
+def _called(name: str, meaning: str) -> tuple[str, str]:
+    call, colon, rest = meaning.partition(": ")
+    return (call, rest) if colon and call.startswith(f"{name}(") else (name, meaning)
 
 
 def to_csv(found: Result, out: IO[bytes], *, raw: bool = False) -> None:

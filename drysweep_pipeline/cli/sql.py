@@ -47,14 +47,20 @@ def sql(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Query the history in SQL; without a query, list its views and the named queries."""
+    """Query the history in SQL; without a query, list its views and the named queries.
+
+    Example: drysweep sql late_tail -p after=1 --output late.csv
+    """
     from drysweep_pipeline.cli.memory import bounded
     from drysweep_pipeline.cli.output import put_document
-    from drysweep_pipeline.cli.results import keep_result, put_result, result
+    from drysweep_pipeline.cli.results import keep_result, print_list, put_result, result
 
     wanted = _format(format, output, json)
     if show:
         put_document(_named(query or "").text.rstrip())
+        return 0
+    if query is None and wanted == "table":
+        print_list(_what_there_is(home_of(home)).to_pylist())
         return 0
     with bounded():
         table, about = _ask(home_of(home), query, _given(parameter or []), seconds, max_rows)
@@ -71,18 +77,26 @@ def _ask(
     home: "Home", query: str | None, given: dict[str, str], seconds: float, max_rows: int
 ) -> tuple["pa.Table", dict[str, Any]]:
     """Return the rows of a query, and what JSON is to tell beside them."""
-    from drysweep_pipeline.history import reading
-
     if query is None:
         return _what_there_is(home), {}
     text = sys.stdin.read() if query == "-" else query
     if not _WORD.fullmatch(text):
-        return reading.query(home, text, given, seconds=seconds, max_rows=max_rows), {}
+        return _rows(home, text, given, seconds, max_rows), {}
     named = _named(text.strip(), home)
     bound = _bound(home, named, given)
-    table = reading.query(home, named.text, bound, seconds=seconds, max_rows=max_rows)
+    table = _rows(home, named.text, bound, seconds, max_rows)
     _say_what_was_asked(named, bound)
     return table, {"query": named.name, "parameters": bound, "caution": named.caution}
+
+
+def _rows(home: "Home", text: str, bound: dict[str, Any], seconds: float, max_rows: int) -> "pa.Table":
+    from drysweep_pipeline.cli.refusing import Interrupted
+    from drysweep_pipeline.history import reading
+
+    try:
+        return reading.query(home, text, bound, seconds=seconds, max_rows=max_rows)
+    except KeyboardInterrupt:
+        raise Interrupted("a query changes nothing, so there is nothing to go on with") from None
 
 
 def _bound(home: "Home", named: "NamedQuery", given: dict[str, str]) -> dict[str, Any]:

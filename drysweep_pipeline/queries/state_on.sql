@@ -18,8 +18,6 @@ select
     ) as outcomes
 from findings_as_of($at) material
 full join findings_known_at($at) record on record.sweep = material.sweep and record.fp = material.fp
-where
-    coalesce(material.sweep, record.sweep) = $sweep
-    and coalesce(material.verdict, record.verdict) <> 'rejected'
+where coalesce(material.sweep, record.sweep) = $sweep
 group by material.status, record.status
 order by findings desc, of_the_material, on_record

@@ -223,7 +223,25 @@ def test_ctrl_c_ends_a_query(home: Home, capsys: pytest.CaptureFixture[str]) -> 
     timer.start()
     assert main(["sql", ENDLESS[0], "--home", str(home.root), "--seconds", "120"]) == 130
     timer.join()
-    assert "interrupted" in capsys.readouterr().err
+    assert capsys.readouterr().err == "interrupted; a query changes nothing, so there is nothing to go on with\n"
+
+
+def test_without_a_query_it_says_what_can_be_asked_a_name_at_a_time(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", "--home", str(home.root)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = {line.split("  ")[1]: line for line in lines if line.startswith("  ") and not line.startswith("   ")}
+    assert {"findings", "campaign_diff(a, b)", "published()", "fresh_per_round"} <= said.keys()
+    assert said["late_tail"].endswith("Which findings came late, when most searches would have been called off?")
+    assert max(len(line) for line in lines) <= 120
+    assert (
+        sum(
+            line.endswith(tuple(f"drysweep sql {each}" for each in ("'from findings'", "fresh_per_round")))
+            for line in lines
+        )
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
