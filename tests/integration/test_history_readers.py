@@ -45,7 +45,9 @@ def dies(*given, **named):
         Path(given[1]).write_bytes(Path(given[0]).read_bytes()[:100_000])
     os.kill(os.getpid(), signal.SIGKILL)
 
-setattr(importlib.import_module(sys.argv[2]), sys.argv[3], dies)
+module = importlib.import_module(sys.argv[2])
+assert hasattr(module, sys.argv[3])
+setattr(module, sys.argv[3], dies)
 sweeping = Sweeping(Home(Path(sys.argv[1])))
 with sweeping.ledger() as ledger:
     publish(sweeping.home, sweeping.name, ledger)
@@ -125,7 +127,7 @@ def test_sweeps_that_publish_at_once_lose_nothing(tmp_path: Path) -> None:
     [
         ("shutil", "copyfile"),
         ("drysweep_pipeline.history.parquet", "write_json"),
-        ("drysweep_pipeline.durable", "_sync"),
+        ("drysweep_pipeline.durable", "sync"),
     ],
 )
 def test_a_publication_that_is_killed_leaves_the_old_history_and_the_next_makes_up_for_it(
