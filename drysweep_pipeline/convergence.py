@@ -15,6 +15,7 @@ from drysweep_pipeline.values import Event, Outcome, Rule, Usage, is_name
 
 NOT_RUN_LIMIT = 3
 CEILINGS = ("rounds", "calls", "tokens", "cost_usd", "minutes")
+CONVERGED_AT = "convergence_reached"
 ENDED = (Outcome.CONVERGED, Outcome.ACCEPTED, Outcome.RETURNED)
 
 
@@ -28,6 +29,8 @@ class Policy:
     turns: Literal["auto", "manual"] | str = "auto"
     cover: Literal["none", "all_angles"] | str = "none"
     suspected_churn: Literal["log", "ask"] | str = "log"
+    beyond: int = 0
+    """How many rounds are looked on after K quiet ones, to know what K missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Standing:
     free_until: int = 0
     spent: Spent = field(default_factory=Spent)
     price: int = 0
+    converged_at: int | None = None
+    """The round that converged, in a campaign that looks on beyond it; None until then, and in all others."""
 
     @property
     def due(self) -> int | None:
@@ -104,15 +109,15 @@ def after_round(standing: Standing, policy: Policy, result: RoundResult) -> tupl
     """Return the standing after a round, and what has to be logged. The round must be the one that was due."""
     if result.round != standing.due:
         raise Refused(f"round {result.round} was not due, {standing.due} is")
+    down = {n: standing.down.get(n, 0) + 1 for n in result.asked & result.not_run}
+    counted = replace(standing, rounds=result.round, down=down, spent=result.spent, price=result.price)
+    if standing.converged_at is not None:
+        return _looked_on(counted, policy, result)
     quiet = is_quiet(policy.rule, result)
     counted = replace(
-        standing,
-        rounds=result.round,
+        counted,
         quiet=standing.quiet + 1 if quiet else 0,
         repeats=standing.repeats + int(result.repeat) if quiet else 0,
-        down={n: standing.down.get(n, 0) + 1 for n in result.asked & result.not_run},
-        spent=result.spent,
-        price=result.price,
     )
     return _decided(counted, policy, result)
 
@@ -120,6 +125,8 @@ def after_round(standing: Standing, policy: Policy, result: RoundResult) -> tupl
 def _decided(standing: Standing, policy: Policy, result: RoundResult) -> tuple[Standing, list[Event]]:
     """Look in the fixed order: converged, failed, churn, ceilings, turn (R13)."""
     if standing.quiet >= policy.k and (policy.cover == "none" or result.covered):
+        if policy.beyond:
+            return _looks_on(standing, policy, result)
         return replace(standing, outcome=Outcome.CONVERGED), []
     if any(times >= NOT_RUN_LIMIT for times in standing.down.values()):
         down = ", ".join(sorted(n for n, times in standing.down.items() if times >= NOT_RUN_LIMIT))
@@ -135,6 +142,24 @@ def _decided(standing: Standing, policy: Policy, result: RoundResult) -> tuple[S
     if policy.turns == "manual":
         return _waiting(standing, "turn", [])
     return standing, []
+
+
+def _looks_on(standing: Standing, policy: Policy, result: RoundResult) -> tuple[Standing, list[Event]]:
+    """Note that a campaign converged and looks on: whatever that brings, it has converged."""
+    said = Event(CONVERGED_AT, standing.rounds, reason=f"K={policy.k}; {policy.beyond} more are looked beyond it")
+    after, events = _looked_on(replace(standing, converged_at=standing.rounds), policy, result)
+    return after, [said, *events]
+
+
+def _looked_on(standing: Standing, policy: Policy, result: RoundResult) -> tuple[Standing, list[Event]]:
+    """End with the rounds that were asked for, or before them at a ceiling or where a strategy keeps failing."""
+    ended = replace(standing, outcome=Outcome.CONVERGED)
+    if standing.rounds - (standing.converged_at or 0) >= policy.beyond:
+        return ended, []
+    why = exceeded(standing, result.tripped)
+    if why is None and any(times >= NOT_RUN_LIMIT for times in standing.down.values()):
+        why = "not_run"
+    return (standing, []) if why is None else (ended, [Event("beyond_cut_short", standing.rounds, reason=why)])
 
 
 def exceeded(standing: Standing, tripped: str | None = None) -> str | None:
@@ -209,6 +234,8 @@ def _go(standing: Standing, answer: Answer) -> Standing:
 def _stop(standing: Standing, answer: Answer) -> Standing:
     if standing.outcome not in (Outcome.RUNNING, Outcome.NEEDS_DECISION):
         raise Refused(f"stop: the campaign has ended already, as {standing.outcome}", key="stop")
+    if standing.converged_at is not None:
+        return replace(standing, outcome=Outcome.CONVERGED)
     return replace(standing, outcome=Outcome.STOPPED, reason=None)
 
 

@@ -28,6 +28,9 @@ def run(
     k: Annotated[int | None, typer.Option("--k", help="Quiet rounds in a row that converge.")] = None,
     rounds: Annotated[int | None, typer.Option(help="The ceiling on rounds.")] = None,
     calls: Annotated[int | None, typer.Option(help="The ceiling on calls.")] = None,
+    past: Annotated[
+        int | None, typer.Option(help="Look so many rounds beyond convergence, to see what K missed.")
+    ] = None,
     fail_on: FailOnOption = None,
     quiet: QuietOption = False,
     home: HomeOption = None,
@@ -56,7 +59,7 @@ def run(
             as_of=instant(as_of) or datetime.now(UTC).replace(microsecond=0),
             driver="cli",
             campaign=campaign,
-            overrides=Overrides(k, rounds, calls),
+            overrides=Overrides(k, rounds, calls, past),
         )
     if started.as_of > datetime.now(UTC) + timedelta(days=1):
         note(f"{started.id} looks at a day that is still to come; campaigns as of today take their place before it")

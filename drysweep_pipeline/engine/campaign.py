@@ -28,6 +28,8 @@ class Overrides:
     k: int | None = None
     rounds: int | None = None
     calls: int | None = None
+    past: int | None = None
+    """How many rounds it looks beyond its convergence, to know what K missed."""
 
 
 NO_OVERRIDES = Overrides()
@@ -70,7 +72,9 @@ class Campaign:
         sweep = self.declaration.sweep
         k = self.overrides.k or sweep.convergence.k
         quiet = sweep.convergence
-        return Policy(quiet.rule, k, sweep.on_exceeded, sweep.turns, quiet.cover, quiet.suspected_churn)
+        return Policy(
+            quiet.rule, k, sweep.on_exceeded, sweep.turns, quiet.cover, quiet.suspected_churn, self.overrides.past or 0
+        )
 
     @property
     def ceilings(self) -> Ceilings:
@@ -154,7 +158,7 @@ def as_json(campaign: Campaign) -> dict[str, Any]:
         "as_of": campaign.as_of.isoformat(),
         "started_at": campaign.started_at.isoformat(),
         "offset": campaign.offset,
-        "overrides": {"k": overrides.k, "rounds": overrides.rounds, "calls": overrides.calls},
+        "overrides": asdict(overrides),
         "looked_again": asdict(campaign.looked_again) if campaign.looked_again else None,
         "digest": campaign.declaration.digest,
         "declaration": freeze_json(campaign.declaration),

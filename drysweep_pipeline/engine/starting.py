@@ -104,6 +104,8 @@ def check_overrides(declaration: Declaration, overrides: Overrides) -> None:
         raise DeclarationError(f"convergence.k must be 2 or more, got {overrides.k}", file=file, key="convergence.k")
     if overrides.rounds is not None and overrides.rounds < 1:
         raise DeclarationError("a campaign needs at least one round", file=file, key="budget.rounds")
+    if overrides.past is not None and overrides.past < 1:
+        raise DeclarationError(f"--past {overrides.past} looks at no round", file=file, key="past", help="1 or more")
     if overrides.calls is not None and overrides.calls < declaration.sweep.price(1):
         raise DeclarationError("the ceiling on calls is below one round", file=file, key="budget.calls")
 

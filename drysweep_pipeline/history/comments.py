@@ -67,6 +67,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "rounds": "how many rounds were decided",
             "quiet": "how many rounds at the end were quiet",
             "repeats": "how many of those took no new angle and no new chance, and so prove little",
+            "missed_by_k": "findings fresh in rounds beyond its convergence; null where it did not look beyond it",
             "looked_again": (
                 "the campaign whose stored snapshot it looked at again, with some strategies only; null for all others"
             ),

@@ -135,6 +135,15 @@ with sighted as (
         arg_max(not_searched, round) as not_searched
     from published.rounds
     group by sweep, campaign
+), beyond as (
+    select
+        e.sweep,
+        e.campaign,
+        cast(coalesce(sum(r.fresh) filter (r.round > e.round), 0) as bigint) as missed_by_k
+    from published.events e
+    join published.rounds r on r.sweep = e.sweep and r.campaign = e.campaign
+    where e.name = 'convergence_reached'
+    group by e.sweep, e.campaign
 )
 select
     c.sweep,
@@ -148,6 +157,7 @@ select
     c.rounds,
     c.quiet,
     c.repeats,
+    beyond.missed_by_k,
     again.source as looked_again,
     again.strategies as strategies,
     coalesce(counted.seen, 0) as seen,
@@ -167,6 +177,7 @@ select
 from published.campaigns c
 left join counted on counted.sweep = c.sweep and counted.campaign = c.campaign
 left join spent on spent.sweep = c.sweep and spent.campaign = c.campaign
+left join beyond on beyond.sweep = c.sweep and beyond.campaign = c.campaign
 left join published.looked_again again on again.sweep = c.sweep and again.campaign = c.campaign;
 
 create or replace view main.rounds as

@@ -26,6 +26,9 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
     if k is not None and k < 2:
         raise DeclarationError(f"convergence.k must be 2 or more, got {k}", key="convergence.k")
     policy = replace(campaign.policy, k=k or campaign.policy.k, rule=rule or campaign.policy.rule)
+    if k is not None or rule is not None:
+        # Rounds beyond the recorded convergence tell what this policy would have missed, and are no part of it.
+        policy = replace(policy, beyond=0)
     played = _Played(journal.standing_before(campaign, 1))
     answers = journal.answers_of(campaign)
     recorded = list(_recorded(campaign, policy))
@@ -49,6 +52,7 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
         "recorded": len(recorded),
         "quiet": now.quiet,
         "new": played.fresh,
+        "missed": sum(result.fresh for result in recorded[now.converged_at or now.rounds :]),
         "calls": now.spent.calls,
         "events": [{"name": event.name, "round": event.round, "reason": event.reason} for event in played.events],
         "unknown": [*_unknown(campaign, policy, now), *played.left_out],

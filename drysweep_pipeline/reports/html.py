@@ -146,7 +146,7 @@ def _bound(outcome: Outcome) -> str:
 def _stamp(told: Mapping[str, Any], outcome: Outcome) -> str:
     """Return the outcome in a few words, to stand beside whatever could be taken for a total."""
     reason = f" ({told['reason']})" if told["reason"] else ""
-    rounds = count(told["rounds"], "round")
+    rounds = count(told["past"]["converged_at"] if told["past"] else told["rounds"], "round")
     if outcome is Outcome.CONVERGED:
         return f"converged after {rounds}, K = {told['k']}"
     return f"{outcome}{reason} after {rounds}, K = {told['k']}; {_bound(outcome).removeprefix('counts are ')}"

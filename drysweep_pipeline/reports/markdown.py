@@ -96,6 +96,9 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "looked again", f"with {', '.join(again['strategies'])} only, at the snapshot of {again['at']}"
     yield "rule", f"{told['rule']}, K = {told['k']}"
     yield "rounds", told["rounds"]
+    if past := told["past"]:
+        yield "converged at round", past["converged_at"]
+        yield f"missed by K = {told['k']}", f"{past['missed']} in {count(past['rounds'], 'round')} beyond it"
     yield "quiet at the end", told["quiet"]
     yield "of those, repeats of earlier angles", told["repeats"]
     for name in ("seen", "confirmed", "rejected", "undecided", "unjudged"):

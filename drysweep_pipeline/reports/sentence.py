@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from drysweep_pipeline.reports.beyond import said_beyond
 from drysweep_pipeline.reports.text import count, safe_text
 from drysweep_pipeline.values import Outcome
 
@@ -18,12 +19,19 @@ def sentence(summary: Summary) -> str:
 def _head(told: Summary) -> str:
     outcome = Outcome(told["outcome"])
     if outcome is Outcome.CONVERGED:
-        end = "find no more that blocks and is unsettled" if told["rule"] == "clean" else "find no more"
-        return (
-            f"CONVERGED after {count(told['rounds'], 'round')} (K={told['k']}): {_seen(told)}. These strategies {end}."
-        )
+        return _converged(told)
     reason = f" ({told['reason']})" if told["reason"] else ""
     return f"NOT CONVERGED, {outcome}{reason} at round {told['rounds']}: {_STOPPED[outcome](told)}."
+
+
+def _converged(told: Summary) -> str:
+    end = "find no more that blocks and is unsettled" if told["rule"] == "clean" else "find no more"
+    past = told.get("past")
+    rounds = past["converged_at"] if past else told["rounds"]
+    head = f"CONVERGED after {count(rounds, 'round')} (K={told['k']}): {_seen(told)}."
+    # Who looked on and found more does not say that there is no more.
+    ends = f" These strategies {end}." if not past or not past["missed"] else ""
+    return f"{head}{ends}" + (f" {said_beyond(past, told['k'])}" if past else "")
 
 
 def _seen(told: Summary) -> str:

@@ -8,6 +8,7 @@ from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import SETTLED
 from drysweep_pipeline.reports.beside import calls, home_option, notices, stand
+from drysweep_pipeline.reports.beyond import beyond
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.since import since
 from drysweep_pipeline.reports.waiting import waits_for
@@ -41,6 +42,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "looked_again": _looked_again(head),
         "since": since(past, home, head),
         "new": [row["fresh"] for row in rounds],
+        "past": None,
         **{name: head[name] for name in _COUNTED},
         "ledger_seen": past.ledger_seen(),
         "calls": calls(home, past.sweep, past.campaign, head),
@@ -53,6 +55,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "notifications": notices(home, past.sweep, past.campaign),
         "waits_for": waiting.as_json if waiting else None,
     }
+    told["past"] = beyond(told)
     diagnosis = why(past, home, told, rounds, standing)
     return {**told, "why": diagnosis.as_json if diagnosis else None, "verdict": sentence(told)}
 

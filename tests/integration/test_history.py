@@ -262,6 +262,7 @@ def test_a_summary_has_what_run_prints(read: Sweeping) -> None:
             "open": 1,
         },
         "since": None,
+        "past": None,
         "notifications": [],
         "report": None,
         "waits_for": None,

@@ -1,0 +1,139 @@
+"""Looking beyond convergence: what K missed is counted, and nothing takes the convergence back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drysweep_pipeline.cli import main
+from drysweep_pipeline.convergence import Answer
+from drysweep_pipeline.engine import people
+from drysweep_pipeline.engine.campaign import Campaign, Overrides, load
+from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.state import read_state
+from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.history import history
+from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.verifying import verify
+from drysweep_pipeline.replay.pipeline import steps
+from drysweep_pipeline.replay.recorded import play_recorded
+from drysweep_pipeline.reports.summary import summary
+from tests.sweeps import begin, declare, registry, run_to_its_end
+
+# Looks at one service a round, in the order of the angles: the round in which it comes to `late` is beyond K=2.
+ONE_A_ROUND = """
+    select s.service, 'no_owner' as failure_mode
+    from services s
+    where s.service = $name and not exists (select 1 from labels l where l.service = s.service and l.key = 'owner')
+"""
+ANGLES = [{"name": name} for name in ("bad", "ok", "good", "fine", "late", "well")]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    owners = {angle["name"]: None if angle["name"] in ("bad", "late") else "team" for angle in ANGLES}
+    registry(tmp_path / "registry", owners)
+    return Home(tmp_path / "home")
+
+
+def begun(tmp_path: Path, home: Home, past: int | None, **attributes: Any) -> Campaign:
+    path = declare(tmp_path, {"one": ONE_A_ROUND}, one={"angles": ANGLES}, **attributes)
+    return begin(path, home, campaign="c1", overrides=Overrides(past=past))
+
+
+def test_what_k_missed_is_counted_and_the_campaign_has_converged_all_the_same(tmp_path: Path, home: Home) -> None:
+    campaign = run_to_its_end(begun(tmp_path, home, 3))
+    told = summary(home, "small", "c1")
+    assert (told["outcome"], told["reason"], told["quiet"]) == ("converged", None, 2)
+    assert (told["rounds"], told["new"]) == (6, [1, 0, 0, 0, 1, 0])
+    assert told["past"] == {"converged_at": 3, "rounds": 3, "missed": 1, "cut_short": None}
+    assert told["verdict"].startswith("CONVERGED after 3 rounds (K=2): 2 findings seen")
+    assert "3 rounds beyond it brought 1 finding that K=2 missed." in told["verdict"]
+    assert "find no more" not in told["verdict"]
+    assert read_state(campaign.state_path).next is None  # type: ignore[union-attr]
+    with history(home) as connection:
+        assert connection.execute("select missed_by_k from campaigns").fetchall() == [(1,)]
+    assert list(verify(home, "small")) == []
+
+
+def test_rounds_beyond_that_bring_nothing_say_so(tmp_path: Path, home: Home) -> None:
+    run_to_its_end(begun(tmp_path, home, 1))
+    told = summary(home, "small", "c1")
+    assert told["past"] == {"converged_at": 3, "rounds": 1, "missed": 0, "cut_short": None}
+    assert told["verdict"].endswith("These strategies find no more. 1 round beyond it brought nothing that K=2 missed.")
+
+
+def test_who_looks_no_further_has_nothing_to_say_of_it(tmp_path: Path, home: Home) -> None:
+    run_to_its_end(begun(tmp_path, home, None))
+    told = summary(home, "small", "c1")
+    assert (told["rounds"], told["past"]) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("budget", "rounds", "cut"), [({"rounds": 4, "calls": 100}, 4, "rounds"), ({"rounds": 9, "calls": 5}, 5, "calls")]
+)
+def test_ceilings_hold_beyond_convergence_and_do_not_take_it_back(
+    tmp_path: Path, home: Home, budget: dict[str, int], rounds: int, cut: str
+) -> None:
+    run_to_its_end(begun(tmp_path, home, 6, budget=budget))
+    told = summary(home, "small", "c1")
+    assert (told["outcome"], told["reason"], told["rounds"]) == ("converged", None, rounds)
+    assert told["past"]["cut_short"] == cut
+    assert f"({cut} cut them short)" in told["verdict"]
+
+
+def test_a_strategy_that_keeps_failing_ends_the_looking_and_not_the_convergence(tmp_path: Path, home: Home) -> None:
+    fails = [*ANGLES[1:4], *({"name": "x"} for _ in range(6))]
+    query = ONE_A_ROUND + " and (select cast(if($name = 'x', 'none', '1') as integer)) = 1"
+    path = declare(tmp_path, {"one": query}, one={"angles": fails})
+    run_to_its_end(begin(path, home, campaign="c1", overrides=Overrides(past=6)))
+    told = summary(home, "small", "c1")
+    assert (told["outcome"], told["past"]["cut_short"]) == ("converged", "not_run")
+
+
+def test_a_person_may_stop_the_looking_beyond_and_the_campaign_has_converged(tmp_path: Path, home: Home) -> None:
+    campaign = begun(tmp_path, home, 3)
+    for round in (1, 2, 3, 4):
+        steps(campaign, round)
+    assert standing(campaign).due == 5
+    people.answer(campaign, Answer("stop", "ann"))
+    told = summary(home, "small", "c1")
+    assert (told["outcome"], told["past"]["rounds"]) == ("converged", 1)
+
+
+def test_a_replay_agrees_and_tells_what_another_k_would_have_missed(tmp_path: Path, home: Home) -> None:
+    campaign = run_to_its_end(begun(tmp_path, home, 3))
+    own = play_recorded(campaign)
+    assert [own[key] for key in ("outcome", "rounds", "quiet", "missed", "unknown")] == ["converged", 6, 2, 1, []]
+    three = play_recorded(campaign, k=3)
+    assert [three[key] for key in ("outcome", "rounds", "missed")] == ["converged", 4, 1]
+    four = play_recorded(campaign, k=4)
+    assert (four["outcome"], four["missed"]) == ("running", 0)
+
+
+def test_no_round_beyond_is_no_number_of_rounds(tmp_path: Path, home: Home) -> None:
+    with pytest.raises(DeclarationError, match="looks at no round"):
+        begun(tmp_path, home, 0)
+
+
+def test_a_run_that_is_killed_beyond_convergence_goes_on_there(tmp_path: Path, home: Home, capsys: Any) -> None:
+    path = declare(tmp_path, {"one": ONE_A_ROUND}, one={"angles": ANGLES})
+    given = ["run", str(path), "--past", "3", "--campaign", "c1", "--home", str(home.root), "--json"]
+    command = [sys.executable, "-m", "drysweep_pipeline.cli", *given]
+    with subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        landing = home.sweep("small").landing("c1")
+        deadline = time.monotonic() + 120
+        while not (landing / "r005" / "plan.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    now = standing(load(home, "small", "c1"))
+    assert (now.outcome, now.converged_at) == ("running", 3)
+    assert main(["resume", "c1", "--home", str(home.root), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["past"] == {"converged_at": 3, "rounds": 3, "missed": 1, "cut_short": None}
