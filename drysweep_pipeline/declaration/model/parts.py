@@ -17,7 +17,9 @@ from pydantic_core import PydanticCustomError
 
 from drysweep_pipeline.values import MOST_USED, SWEEP_NAME, Usage
 
-Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$")]
+_NAME_HELP = "a name has lower-case letters, digits and _, begins with a letter, and is at most 63 long"
+# What editors say in place of the pattern.
+Name = Annotated[str, Field(pattern=rf"^{SWEEP_NAME.pattern}$", json_schema_extra={"patternErrorMessage": _NAME_HELP})]
 Scalar = StrictBool | StrictInt | StrictFloat | str
 # What a finder may not report cannot tell one finding from another.
 NOT_REPORTED = frozenset({"fingerprint", "verdict", "state", "strategy", "round"})
@@ -28,6 +30,7 @@ OWN_VARIABLES = ("DRYSWEEP_", "DAGSTER_")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What is sent to somebody else, or answered by them, is never more.
 MOST_SENT = 10**9
+_CALL_HELP = "write module:name, such as judging:rule"
 _CALL = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 # What is filled into the argv of a strategy, beside ``angle.KEY``.
 ARGV_NAMES = ("material", "round", "campaign", "seed")
@@ -57,7 +60,7 @@ def is_ours_to_pass_on(name: str) -> str:
 
 def _names_a_function(call: str) -> str:
     if not _CALL.fullmatch(call):
-        raise not_allowed(f"{call!r} names no function", "write module:name, such as judging:rule")
+        raise not_allowed(f"{call!r} names no function", _CALL_HELP)
     return call
 
 
@@ -78,7 +81,11 @@ def is_filled_in(name: str, angles: tuple[dict[str, Any], ...], at: tuple[str | 
 
 
 # The patterns are for schemas; the validators refuse in words. Editors know letters of the alphabet only as such.
-Call = Annotated[str, AfterValidator(_names_a_function), Field(json_schema_extra={"pattern": r"^[^:\s]+:[^:\s]+$"})]
+Call = Annotated[
+    str,
+    AfterValidator(_names_a_function),
+    Field(json_schema_extra={"pattern": r"^[^:\s]+:[^:\s]+$", "patternErrorMessage": _CALL_HELP}),
+]
 EnvironmentName = Annotated[
     str, AfterValidator(is_ours_to_pass_on), Field(json_schema_extra={"pattern": f"^{_ENVIRONMENT_NAME.pattern}$"})
 ]
