@@ -38,7 +38,6 @@ app = typer.Typer(
     name="drysweep",
     help="Search until the search goes quiet, and say honestly why it stopped.",
     no_args_is_help=True,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     pretty_exceptions_enable=False,
     # Rich would render the help with frames, and importing it would take longer than all else that --help does.

@@ -46,7 +46,12 @@ def backfill(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Sweep dated material, a campaign a date, or look again at stored snapshots; asked again, goes on."""
+    """Sweep dated material, or look again at stored snapshots.
+
+    A campaign a date, under one ceiling for all; asked again, it goes on.
+
+    Example: drysweep backfill my_sweep --from 2026-01-01 --to 2026-01-31
+    """
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep
     from drysweep_pipeline.reports.threshold import check_threshold
 

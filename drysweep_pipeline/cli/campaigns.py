@@ -1,10 +1,8 @@
 """``drysweep campaigns``: the campaigns there are, with their outcomes."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, project_root
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
 from drysweep_pipeline.home import Home
 
 _COLUMNS = (
@@ -22,11 +20,14 @@ _QUERY = f"""
 
 
 def campaigns(
-    sweep: Annotated[str | None, typer.Argument(metavar="[SWEEP]", help="Only this sweep's.")] = None,
+    sweep: OneSweepArgument = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """List campaigns in the order of looking, with their outcomes."""
+    """List campaigns in the order of looking, with their outcomes.
+
+    Example: drysweep campaigns my_sweep
+    """
     from drysweep_pipeline.cli.output import put_json, put_table
     from drysweep_pipeline.history.reading import history
 

@@ -30,14 +30,17 @@ Choice = Literal["accept", "continue", "redraft", "go", "stop"]
 def decide(
     campaign: CampaignArgument,
     choice: Annotated[str, typer.Argument(metavar="accept|continue|redraft", help="The answer.")],
-    rounds: Annotated[int | None, typer.Argument(metavar="[N]", help="With continue: for how many rounds.")] = None,
+    rounds: Annotated[int | None, typer.Argument(metavar="N", help="With continue: for how many rounds.")] = None,
     by: ByOption = None,
     reason: ReasonOption = None,
     quiet: QuietOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Answer a campaign that waits for a decision."""
+    """Answer a campaign that waits for a decision.
+
+    Example: drysweep decide my_sweep/20260131T060000Z continue 3
+    """
     if choice not in ("accept", "continue", "redraft"):
         raise Refused(f"decide: {choice!r} is no answer", key="decide", help="accept, continue N or redraft")
     if rounds is not None and choice != "continue":
@@ -55,7 +58,10 @@ def go(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Give the go-ahead for the next round where turns are manual."""
+    """Give the go-ahead for the next round where turns are manual.
+
+    Example: drysweep go my_sweep/20260131T060000Z
+    """
     return _answer(campaign, "go", None, by, reason, quiet, home, json)
 
 
@@ -66,7 +72,10 @@ def stop(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Stop a campaign; what it found so far is a lower bound."""
+    """Stop a campaign; what it found so far is a lower bound.
+
+    Example: drysweep stop my_sweep/20260131T060000Z --reason "wrong material"
+    """
     return _answer(campaign, "stop", None, by, reason, False, home, json)
 
 

@@ -24,7 +24,10 @@ def demo(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Generate a registry of 400 services and sweep it to its end."""
+    """Generate a registry of 400 services and sweep it to its end.
+
+    Example: drysweep demo
+    """
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.declaration import read_declaration

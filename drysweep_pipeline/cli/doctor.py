@@ -12,9 +12,11 @@ NOT_WELL = 1
 
 
 def doctor(home: HomeOption = None, json: JsonOption = False) -> int:
-    """Look at machine, home and project; exit code 1 where not all is well.
+    """Look at machine, home and project for what is not well.
 
-    What was recorded is held against its digests by drysweep verify. Example: drysweep doctor
+    Exit code 1 where something is. Whether what was recorded is still that, drysweep verify says.
+
+    Example: drysweep doctor
     """
     from drysweep_pipeline.cli.health import checks
     from drysweep_pipeline.cli.output import put, put_json

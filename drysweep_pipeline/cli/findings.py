@@ -9,7 +9,7 @@ from drysweep_pipeline.cli.options import ByOption, HomeOption, JsonOption, Reas
 
 app = typer.Typer(
     name="findings",
-    help="List findings, tell the life of one, and fix, contest, accept, decline, escalate or confirm them.",
+    help="List findings, tell their lives, and act on them.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -41,7 +41,7 @@ FileOption = Annotated[
 @app.command("list")
 def list_(
     what: Annotated[
-        str | None, typer.Argument(metavar="[SWEEP|CAMPAIGN]", help="Only this sweep's, or this campaign's.")
+        str | None, typer.Argument(metavar="SWEEP|CAMPAIGN", help="Only this sweep's, or this campaign's.")
     ] = None,
     status: Annotated[list[str] | None, typer.Option(help="Only of this status; may be given again.")] = None,
     severity: Annotated[list[str] | None, typer.Option(help="Only of this severity; may be given again.")] = None,
@@ -51,7 +51,9 @@ def list_(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """List findings, the open ones first and the worst of them first, with the outcome that they stand under.
+    """List findings, the open and worst ones first.
+
+    With the outcome that they stand under.
 
     Example: drysweep findings list my_sweep --severity blocker --status open
     """
@@ -62,7 +64,9 @@ def list_(
 
 @app.command("show")
 def show(finding: FindingArgument, sweep: SweepOption = None, home: HomeOption = None, json: JsonOption = False) -> int:
-    """Show what a finding is, and where it stands: what was said of it, by whom, and why.
+    """Show what a finding is, and where it stands.
+
+    What was said of it, by whom, and why.
 
     Example: drysweep findings show api/no_owner
     """
@@ -75,7 +79,9 @@ def show(finding: FindingArgument, sweep: SweepOption = None, home: HomeOption =
 def explain(
     finding: FindingArgument, sweep: SweepOption = None, home: HomeOption = None, json: JsonOption = False
 ) -> int:
-    """Tell a finding's life in order: sightings, verdicts, events, and what it is worth where it was not seen.
+    """Tell a finding's life in order.
+
+    Sightings, verdicts, events, and what it is worth where it was not seen.
 
     Example: drysweep findings explain 3f2a9c
     """
@@ -98,7 +104,9 @@ def fix(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Record findings as fixed; that settles nothing, and a later sighting reopens them.
+    """Record findings as fixed.
+
+    That settles nothing, and a later sighting reopens them.
 
     Example: drysweep findings fix api/no_owner --revision d44f0bf
     """
@@ -118,7 +126,9 @@ def contest(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Settle findings as wrong, by name and with evidence that a reader can open.
+    """Settle findings as wrong.
+
+    By name, and with evidence that a reader can open.
 
     Example: drysweep findings contest api/no_owner --evidence services/api.yaml:3 --by ann
     """
@@ -141,7 +151,9 @@ def accept_risk(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Settle findings as risks that somebody lives with, until a day, or until their file changes.
+    """Settle findings as risks that somebody lives with.
+
+    Until a day, or until their file changes.
 
     Example: drysweep findings accept-risk api/no_owner --expires 2026-12-31 --reason "retired by then"
     """
@@ -163,7 +175,9 @@ def decline(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Record nits that will not be fixed; nothing worse can be declined.
+    """Record nits that will not be fixed.
+
+    Nothing worse can be declined.
 
     Example: drysweep findings decline api/trailing_space --reason "generated file"
     """
@@ -182,7 +196,9 @@ def escalate(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Hand findings to a person; they stay unsettled until that person decides.
+    """Hand findings to a person.
+
+    They stay unsettled until that person decides.
 
     Example: drysweep findings escalate api/no_owner --reason "who runs this?"
     """
@@ -201,7 +217,9 @@ def confirm(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Say that findings are right after all; a rejection is overruled by name and with a reason.
+    """Say that findings are right after all.
+
+    A rejection is overruled by name and with a reason.
 
     Example: drysweep findings confirm api/no_owner --reason "the exemption has ended" --by ann
     """
@@ -220,7 +238,9 @@ def withdraw(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Take back what was said of findings: a contest, an accepted risk, a fix, a decline; they are open again.
+    """Take back what was said of findings.
+
+    A contest, an accepted risk, a fix, a decline; they are open again.
 
     Example: drysweep findings withdraw api/no_owner --reason "the wrong line" --by ann
     """

@@ -18,7 +18,10 @@ def init(
     name: Annotated[str | None, typer.Option(metavar="SWEEP", help="The name of its sweep.")] = None,
     json: JsonOption = False,
 ) -> int:
-    """Write a new project, with a sweep that runs as it is."""
+    """Write a new project, with a sweep that runs as it is.
+
+    Example: drysweep init my_project
+    """
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.projects import TEMPLATES, begin
 

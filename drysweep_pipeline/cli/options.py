@@ -16,8 +16,31 @@ HomeOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")]
-SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name in the project, or its YAML file.")]
-CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="A campaign, as [SWEEP/]ID.")]
+
+
+def _sweeps(incomplete: str) -> list[str]:
+    from drysweep_pipeline.cli import completing
+
+    return completing.sweeps(incomplete)
+
+
+def _campaigns(ctx: typer.Context, incomplete: str) -> list[str]:
+    from drysweep_pipeline.cli import completing
+
+    return completing.campaigns(ctx, incomplete)
+
+
+SweepArgument = Annotated[
+    str,
+    typer.Argument(metavar="SWEEP", help="A sweep's name in the project, or its YAML file.", autocompletion=_sweeps),
+]
+CampaignArgument = Annotated[
+    str, typer.Argument(metavar="CAMPAIGN", help="A campaign, as [SWEEP/]ID.", autocompletion=_campaigns)
+]
+OneSweepArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="SWEEP", help="Only this sweep; all unless given.", autocompletion=_sweeps),
+]
 ByOption = Annotated[str | None, typer.Option("--by", help="Your name; the login name unless given.")]
 _DAY_LETTERS = len("2026-01-31")
 FailOnOption = Annotated[

@@ -31,7 +31,9 @@ def plan(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Say what a campaign would do and may take at most; spends nothing.
+    """Say what a campaign would do and may take at most.
+
+    Asks nobody, writes nothing and spends nothing.
 
     Example: drysweep plan my_sweep --rounds 10
     """

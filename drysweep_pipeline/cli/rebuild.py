@@ -15,7 +15,12 @@ def rebuild(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Make a sweep's ledger, state files and history anew from its landed files; no finder and no judge is asked."""
+    """Make a sweep's ledger and history anew from what landed.
+
+    State files as well; no finder and no judge is asked.
+
+    Example: drysweep rebuild my_sweep
+    """
     from drysweep_pipeline.cli.output import progress, put, put_json
     from drysweep_pipeline.keeping.rebuilding import rebuild as rebuilt
 

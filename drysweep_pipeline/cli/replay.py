@@ -17,7 +17,10 @@ def replay(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Play scripted or recorded rounds again and say how they end."""
+    """Play scripted or recorded rounds again and say how they end.
+
+    Example: drysweep replay my_sweep/20260131T060000Z --k 3
+    """
     from drysweep_pipeline.cli.output import put_json
 
     refused = False

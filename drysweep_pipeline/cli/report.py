@@ -31,7 +31,12 @@ def report(
     home: HomeOption = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json; else where they lie.")] = False,
 ) -> int:
-    """Print a campaign's report, or write it in several formats; the outcome is in each."""
+    """Print a campaign's report, or write it in several formats.
+
+    The outcome is in each.
+
+    Example: drysweep report my_sweep/20260131T060000Z
+    """
     from drysweep_pipeline.reports.asked import Asked
 
     names = _wanted(format, json)

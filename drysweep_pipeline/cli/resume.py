@@ -33,7 +33,10 @@ def resume(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Go on with a campaign that stopped or ran into a ceiling."""
+    """Go on with a campaign that stopped or ran into a ceiling.
+
+    Example: drysweep resume my_sweep/20260131T060000Z --rounds 30
+    """
     from drysweep_pipeline.cli.decide import saying_what_it_waits_for
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.convergence import Answer

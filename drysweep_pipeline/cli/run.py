@@ -36,7 +36,10 @@ def run(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Search until the search goes quiet, or a ceiling ends it."""
+    """Search until the search goes quiet, or a ceiling ends it.
+
+    Example: drysweep run my_sweep --rounds 10 --fail-on new:major
+    """
     from drysweep_pipeline.cli.driving import drive, show
     from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.declaration import read_declaration, resolve_sweep

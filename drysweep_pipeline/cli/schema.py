@@ -15,7 +15,12 @@ def schema(
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Print the JSON Schema of a sweep's file, which has editors complete and check what is written."""
+    """Print the JSON Schema of a sweep's file.
+
+    Editors complete and check by it what is written.
+
+    Example: drysweep schema
+    """
     from drysweep_pipeline.cli.output import note, put_document, put_json
     from drysweep_pipeline.declaration.schema import json_schema, schema_text
 

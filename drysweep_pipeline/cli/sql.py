@@ -30,7 +30,7 @@ _WORD = re.compile(r"\s*(?!(?:show|describe)\s*$)[A-Za-z_][A-Za-z0-9_]*\s*", re.
 
 def sql(
     query: Annotated[
-        str | None, typer.Argument(metavar="[QUERY]", help="One SELECT, or a named query; - reads it from stdin.")
+        str | None, typer.Argument(metavar="QUERY", help="One SELECT, or a named query; - reads it from stdin.")
     ] = None,
     parameter: Annotated[
         list[str] | None,
@@ -47,7 +47,9 @@ def sql(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Query the history in SQL; without a query, list its views and the named queries.
+    """Query the history, in SQL or by the name of a query.
+
+    Without a query, list its views and the named queries.
 
     Example: drysweep sql late_tail -p after=1 --output late.csv
     """

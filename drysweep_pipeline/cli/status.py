@@ -4,7 +4,10 @@ from drysweep_pipeline.cli.options import CampaignArgument, HomeOption, JsonOpti
 
 
 def status(campaign: CampaignArgument, home: HomeOption = None, json: JsonOption = False) -> int:
-    """Show where a campaign stands, why, and what it waits for."""
+    """Show where a campaign stands, why, and what it waits for.
+
+    Example: drysweep status my_sweep/20260131T060000Z
+    """
     from drysweep_pipeline.cli.driving import by_the_sensor, show
     from drysweep_pipeline.cli.output import put
     from drysweep_pipeline.engine.campaign import load

@@ -25,7 +25,10 @@ def ui(
     write: Annotated[bool, typer.Option(help="Let anyone on this machine start and stop things.")] = False,
     home: HomeOption = None,
 ) -> int:
-    """Open Dagster's pages on this machine, read-only."""
+    """Open Dagster's pages on this machine, read-only.
+
+    Example: drysweep ui --port 3100
+    """
     from drysweep_pipeline.cli.output import note
     from drysweep_pipeline.orchestration.instance import prepare
 

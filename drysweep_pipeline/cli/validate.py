@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, project_root
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def validate(
-    sweep: Annotated[str | None, typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the project.")] = None,
+    sweep: OneSweepArgument = None,
     probe: Annotated[
         bool,
         typer.Option("--probe", help="Have each strategy look twice at one snapshot: are its fingerprints stable?"),
@@ -23,7 +23,10 @@ def validate(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Say all that is wrong or unwise in declarations, and where."""
+    """Say all that is wrong or unwise in declarations, and where.
+
+    Example: drysweep validate my_sweep --probe
+    """
     from drysweep_pipeline.declaration import find_sweeps, resolve_sweep
     from drysweep_pipeline.errors import NotFound
 

@@ -1,10 +1,8 @@
 """``drysweep verify``: is what was recorded what was recorded."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, recorded_sweeps
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, recorded_sweeps
 
 if TYPE_CHECKING:
     from drysweep_pipeline.home import Home
@@ -14,11 +12,16 @@ INTEGRITY = 7
 
 
 def verify(
-    sweep: Annotated[str | None, typer.Argument(metavar="[SWEEP]", help="Only this sweep; all unless given.")] = None,
+    sweep: OneSweepArgument = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Hold every recorded file against what was recorded; exit code 7 where one is not that. Changes nothing."""
+    """Hold every recorded file against what was recorded.
+
+    Exit code 7 where one is not that. Changes nothing.
+
+    Example: drysweep verify my_sweep
+    """
     from drysweep_pipeline.cli.output import progress, put, put_json
     from drysweep_pipeline.keeping.verifying import verify as verified
 

@@ -1,0 +1,83 @@
+"""The reference of the command line as Markdown, made from the commands themselves: ``make reference`` writes the page."""
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from drysweep_pipeline.reports.text import code
+
+_HEAD = """\
+# Command line
+
+Every command and every option, from the commands themselves; `make reference` writes this page. What the words mean is in
+the [glossary](../glossary.md), what exit codes say in [declaring](../declaring.md#exit-codes), what errors say in
+[errors](errors.md).
+"""
+_TAIL = """\
+## Completion
+
+`drysweep --install-completion` has the shell that it is called from complete commands, options, sweeps and campaigns.
+"""
+
+
+def page() -> str:
+    """Return the page: all commands in their order, the same text whenever the commands are the same."""
+    from drysweep_pipeline.cli.app import app
+
+    root = typer.main.get_command(app)
+    context = _context(root, None, "drysweep")
+    parts = [_HEAD, *(line for command in _commands(context) for line in command), _TAIL]
+    return "\n".join(parts)
+
+
+def _context(command: Any, parent: Any, name: str) -> Any:
+    return command.context_class(command, info_name=name, parent=parent)
+
+
+def _commands(context: Any) -> Iterator[list[str]]:
+    """Yield what is said of a command, and then of those below it."""
+    below = getattr(context.command, "commands", {})
+    if context.parent is None:
+        yield ["## Commands\n", *_options(context)]
+    elif not below:
+        yield _command(context)
+    else:
+        yield [f"### drysweep {context.info_name}\n", f"{context.command.help}\n"]
+    for name, command in below.items():
+        yield from _commands(_context(command, context, name))
+
+
+def _command(context: Any) -> list[str]:
+    said, _, example = (context.command.help or "").partition("Example: ")
+    usage = " ".join(context.get_usage().removeprefix("Usage:").split())
+    level = "###" if context.parent.parent is None else "####"
+    shown = f"{usage}\n\n{example.strip()}" if example else usage
+    return [f"{level} {context.command_path}\n", f"{said.strip()}\n", f"```text\n{shown}\n```\n", *_options(context)]
+
+
+def _options(context: Any) -> list[str]:
+    rows = [record for each in context.command.get_params(context) if (record := _record(each, context)) is not None]
+    if not rows:
+        return []
+    return ["| | |\n| --- | --- |\n" + "".join(f"| {code(name)} | {help} |\n" for name, help in rows)]
+
+
+def _record(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """Return an option or argument with what is said of it; the same of every command is said once, above."""
+    if "--help" in parameter.opts and context.parent is not None:
+        return None
+    name, help = parameter.get_help_record(context) or (parameter.make_metavar(context), parameter.help or "")
+    said = re.sub(r"\s+", " ", help).replace("|", "\\|").strip()
+    return re.sub(r"\s+", " ", name), said.replace("[required]", "Required.")
+
+
+def main() -> None:
+    """Write the page to stdout."""
+    sys.stdout.write(page())
+
+
+if __name__ == "__main__":
+    main()
