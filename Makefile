@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 SIDE_BY_SIDE := -n auto --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check docs bench daemon older soak registry lock clean
+.PHONY: help demo test lint types check docs bench daemon older soak registry reference lock clean
 
 help:  ## Show what there is
 	@sed -n 's/^\([a-z]*\):.*##/\1 -/p' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ soak: $(STAMP)  ## Run the long tests
 
 registry: $(STAMP)  ## Write the made-up registry that assets/sweeps/config_registry looks at
 	test -d examples/registry || $(BIN)/drysweep demo --registry examples/registry
+
+reference: $(STAMP)  ## Write the reference of the command line again, from the commands
+	$(BIN)/python -m drysweep_pipeline.cli.reference > docs/reference/command_line.md
 
 lock: ## Make the lock again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-annotate \

@@ -1,4 +1,4 @@
-"""The reference of the command line as Markdown, made from the commands themselves: ``make reference`` writes the page."""
+"""The reference of the command line as Markdown, made from the commands: ``make reference`` writes the page."""
 
 import re
 import sys
@@ -12,8 +12,8 @@ from drysweep_pipeline.reports.text import code
 _HEAD = """\
 # Command line
 
-Every command and every option, from the commands themselves; `make reference` writes this page. What the words mean is in
-the [glossary](../glossary.md), what exit codes say in [declaring](../declaring.md#exit-codes), what errors say in
+Every command and every option, from the commands themselves; `make reference` writes this page. What the words mean is
+in the [glossary](../glossary.md), what exit codes say in [declaring](../declaring.md#exit-codes), what errors say in
 [errors](errors.md).
 """
 _TAIL = """\
@@ -34,7 +34,7 @@ def page() -> str:
 
 
 def _context(command: Any, parent: Any, name: str) -> Any:
-    return command.context_class(command, info_name=name, parent=parent)
+    return command.context_class(command, info_name=name, parent=parent, **command.context_settings)
 
 
 def _commands(context: Any) -> Iterator[list[str]]:
