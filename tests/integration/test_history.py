@@ -14,7 +14,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import FORMATS, WRITTEN, write_report
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Outcome, RoundKey, State
-from tests.publishing import JANUARY, MARCH, Sweeping, ask, fp, one_campaign
+from tests.publishing import JANUARY, MARCH, Sweeping, ask, copied, fp, one_campaign
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
 
@@ -23,15 +23,16 @@ def sweeping(tmp_path: Path) -> Sweeping:
     return Sweeping(Home(tmp_path))
 
 
-@pytest.fixture
-def swept(sweeping: Sweeping) -> Sweeping:
-    return one_campaign(sweeping)
-
-
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
-    """The same as ``swept``, for tests that only read."""
+    """For tests that only read."""
     return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("read"))))
+
+
+@pytest.fixture
+def swept(read: Sweeping, tmp_path: Path) -> Sweeping:
+    """The same, for tests that go on with it."""
+    return copied(read, tmp_path)
 
 
 def test_a_campaign_says_what_it_saw_what_was_judged_and_what_it_took(read: Sweeping) -> None:

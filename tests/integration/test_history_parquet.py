@@ -14,16 +14,21 @@ from drysweep_pipeline.history import history, publish
 from drysweep_pipeline.history.parquet import OF_A_CAMPAIGN, OF_A_SWEEP
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome, State
-from tests.publishing import MARCH, Sweeping, fp, one_campaign
+from tests.publishing import MARCH, Sweeping, copied, fp, one_campaign
 
 TABLES = (*OF_A_CAMPAIGN, *OF_A_SWEEP)
 # An id that looks like a number, and would be another one if it were taken for it.
 LATER = "2026.10"
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
+    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("built"))))
+
+
 @pytest.fixture
-def swept(tmp_path: Path) -> Sweeping:
-    return one_campaign(Sweeping(Home(tmp_path)))
+def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
+    return copied(built, tmp_path)
 
 
 @pytest.fixture(scope="module")

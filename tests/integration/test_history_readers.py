@@ -13,7 +13,7 @@ import pytest
 from drysweep_pipeline.history import history, publish
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome
-from tests.publishing import MARCH, Sweeping, ask, one_campaign
+from tests.publishing import MARCH, Sweeping, ask, copied, one_campaign
 
 ROOT = Path(__file__).parents[2]
 SHELL = Path(sys.prefix) / "bin" / "duckdb"
@@ -54,9 +54,14 @@ with sweeping.ledger() as ledger:
 """
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
+    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("built"))))
+
+
 @pytest.fixture
-def swept(tmp_path: Path) -> Sweeping:
-    return one_campaign(Sweeping(Home(tmp_path)))
+def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
+    return copied(built, tmp_path)
 
 
 @contextmanager
@@ -114,7 +119,7 @@ def test_a_history_that_a_shell_holds_for_writing_is_read_all_the_same(swept: Sw
 
 
 def test_sweeps_that_publish_at_once_lose_nothing(tmp_path: Path) -> None:
-    rounds = 8
+    rounds = 5
     running = [child(SWEEPS, str(tmp_path), name, str(rounds)) for name in ("one", "two")]
     assert [process.wait(120) for process in running] == [0, 0]
     for name in ("one", "two"):
