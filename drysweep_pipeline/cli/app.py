@@ -16,6 +16,7 @@ from drysweep_pipeline.cli import (
     findings,
     init,
     plan,
+    prune,
     rebuild,
     refusing,
     replay,
@@ -82,6 +83,7 @@ app.command("validate")(validate.validate)
 app.command("schema")(schema.schema)
 app.command("verify")(verify.verify)
 app.command("rebuild")(rebuild.rebuild)
+app.command("prune")(prune.prune)
 app.command("doctor")(doctor.doctor)
 app.command("ui")(ui.ui)
 
