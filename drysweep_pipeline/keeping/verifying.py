@@ -230,7 +230,7 @@ def _strays(place: SweepHome) -> Iterator[Fault]:
         else:
             yield Fault(path, "it is none of what drysweep wrote", "move it elsewhere", stray=True)
     states = place.root / "state"
-    expected = {f"{name}.{suffix}" for name in _recorded(place) for suffix in ("json", "lock")}
+    expected = {f"{name}{suffix}" for name in _recorded(place) for suffix in (".json", ".lock", "-notify.lock")}
     for path in sorted(states.iterdir()) if states.is_dir() else []:
         if path.name not in expected and not path.name.endswith(".part"):
             yield Fault(path, "it is the state of no recorded campaign", "move it elsewhere", stray=True)

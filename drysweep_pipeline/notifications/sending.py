@@ -45,7 +45,8 @@ def notify(campaign: Campaign) -> tuple[Notice, ...]:
     """
     if not campaign.declaration.sweep.notify or campaign.looked_again is not None:
         return ()
-    lock = filelock.FileLock(campaign.state_path.with_suffix(".notify.lock"), timeout=_WAIT_SECONDS)
+    # No campaign's own lock: an id has no hyphen.
+    lock = filelock.FileLock(campaign.state_path.with_name(f"{campaign.id}-notify.lock"), timeout=_WAIT_SECONDS)
     try:
         with lock:
             return _told(campaign)

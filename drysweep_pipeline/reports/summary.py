@@ -79,7 +79,10 @@ def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
     """
     severities = past.blocking()
     blocking = [row for row in findings if row["severity"] in severities]
-    raised = [row for row in blocking if (row["last_campaign"], row["last_round"]) == (past.campaign, rounds)]
+    parted: dict[bool, list[Row]] = {True: [], False: []}
+    for row in blocking:
+        parted[(row["last_campaign"], row["last_round"]) == (past.campaign, rounds)].append(row)
+    raised, others = parted[True], parted[False]
     contested = {row["fp"] for row in blocking if row["state"] == "contested"}
     return {
         "raised": sum(row["state"] not in SETTLED and row["verdict"] != "rejected" for row in raised),
@@ -87,7 +90,7 @@ def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
         "contested_unverified": len(contested & past.unverified()),
         "accepted": sum(row["state"] == "accepted_risk" for row in blocking),
         "rejected": sum(row["status"] == "rejected" for row in blocking),
-        "open": sum(row["state"] in _OPEN and row["verdict"] != "rejected" for row in blocking if row not in raised),
+        "open": sum(row["state"] in _OPEN and row["verdict"] != "rejected" for row in others),
     }
 
 

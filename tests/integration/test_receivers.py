@@ -25,6 +25,7 @@ from drysweep_pipeline.engine.looking_again import again
 from drysweep_pipeline.engine.looking_again import begin as look_again
 from drysweep_pipeline.engine.state import read_state
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.verifying import verify
 from drysweep_pipeline.notifications import record
 from drysweep_pipeline.notifications.sending import mute, notify
 from drysweep_pipeline.orchestration.inprocess import InProcess
@@ -315,3 +316,14 @@ def test_a_record_that_was_changed_is_said_to_be_so_and_holds_no_report_up(place
     [untold] = notify(made)
     assert "not readable as JSON" in (untold.why or "")
     assert "**Not told:** everybody under notify" in render(contents(made.home.home, "small", made.id))
+
+
+def test_what_was_told_is_part_of_what_is_verified(place: Path, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/hook").respond_with_data("")
+    telling(place, hook(httpserver))
+    made = campaign(place)
+    notify(made)
+    assert list(verify(made.home.home, "small")) == []
+    told = made.home.landing(made.id) / record.FILE
+    told.write_bytes(told.read_bytes().replace(b'"sent"', b'"lost"'))
+    assert told in [Path(fault.file) for fault in verify(made.home.home, "small")]
