@@ -36,7 +36,7 @@ types: $(STAMP)  ## Check types
 check: lint types test  ## All of lint, types and test
 
 docs: $(STAMP)  ## Build the documentation as a site, its links checked
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file .mkdocs/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file .mkdocs/mkdocs.yml
 	@echo build/site/index.html
 
 bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 ROOT = Path(__file__).parents[1]
 # A link from a page to what lies beside docs/, as it works where the page is read in the tree.
 _OUTSIDE = re.compile(r"\]\((?:\.\./)+((?:README|CONTRIBUTING|CHANGELOG|examples/[\w/]+)\.md)(#[^)]*)?\)")
+# Files that are no pages are there to be read in the tree.
+_NO_PAGE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?!\.\./)(?:examples|assets)/[^)#]*(?<!\.md)\)")
 _DECISIONS = "decisions/"
 
 
@@ -25,14 +27,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in (*ROOT.glob("*.md"), *ROOT.glob("examples/*/README.md")):
         name = path.relative_to(ROOT).as_posix()
         content = _leading_into_docs(path.read_text(encoding="utf-8"), name.count("/"))
-        file = File.generated(config, f"tree/{name}", content=content)
-        files.append(file)
+        hidden = InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, f"tree/{name}", content=content, inclusion=hidden))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lead links to what lies beside docs/ to its copy on the site."""
+    """Lead links to what lies beside docs/ to its copy on the site, or leave the words alone where it is no page."""
     up = "../" * page.file.src_uri.count("/")
+    markdown = _NO_PAGE.sub(r"\1", markdown)
     return _OUTSIDE.sub(lambda found: f"]({up}tree/{found[1]}{found[2] or ''})", markdown)
 
 
@@ -40,7 +43,6 @@ def _leading_into_docs(text: str, depth: int) -> str:
     """Return a page from beside docs/ with its links as they have to be on the site."""
     up = "../" * (depth + 1)
     text = re.sub(r"\]\((?:\.\./)*docs/([^)]*)\)", rf"]({up}\1)", text)
-    # Folders and files that are no pages are there to be read in the tree.
     return re.sub(r"\[([^\]]+)\]\((?!http|#)(?![^)]*\.md)[^)]*\)", r"\1", text)
 
 

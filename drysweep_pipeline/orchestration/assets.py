@@ -305,7 +305,7 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
     @dg.asset(
         key=key,
         deps=[dg.AssetDep(dg.AssetKey([sweep, "decision"]), partition_mapping=dg.AllPartitionMapping())],
-        kinds={"markdown"},
+        kinds={"html", "json"},
         check_specs=[
             checks.went_quiet(key),
             *([checks.receivers_told(key)] if declaration.sweep.notify else []),
@@ -314,7 +314,7 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
         **_owned(declaration),
     )
     def report(context: dg.AssetExecutionContext, home: dg.ResourceParam[Home]) -> Result:
-        """What a campaign found and why it stopped, for people (Markdown) and programs (JSON)."""
+        """What a campaign found and why it stopped: a page for people, and the same for programs."""
         with hiding(home, declaration):
             campaign = load(home, sweep, context.partition_key)
             files = write_report(home, sweep, campaign.id)
@@ -332,6 +332,7 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
                     **({"waits_for": facts["waits_for"]["sentence"]} if facts["waits_for"] else {}),
                     "k": facts["k"],
                     "rounds": facts["rounds"],
+                    **showing.curve(home, sweep, campaign.id),
                     **showing.files(files, home),
                     "summary": showing.told(files),
                 },

@@ -1,5 +1,6 @@
 """What Dagster's pages show of a sweep: how its strategies look, how a search went, where to read on."""
 
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import dagster as dg
 from drysweep_pipeline.declaration.model.strategies import Strategy, query_of
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.outlook import Round
+from drysweep_pipeline.reports import picture
 
 # Dagster keeps metadata with every event and sends it to every page that lists them.
 _LETTERS = 50_000
@@ -37,6 +39,15 @@ def course(rounds: Sequence[Round]) -> dg.MarkdownMetadataValue:
     lines = ["| round | fresh | |", "| ---: | ---: | :--- |"]
     lines += [f"| {each.round} | {each.fresh} | {_bar(each, most)} |" for each in rounds]
     return dg.MetadataValue.md("\n".join(lines))
+
+
+def curve(home: Home, sweep: str, campaign: str) -> dict[str, dg.MarkdownMetadataValue]:
+    """Return the discovery curve of a campaign as a small picture, and in words; nothing before its first round."""
+    drawn = picture.curve(home, sweep, campaign)
+    if drawn is None:
+        return {}
+    data = base64.b64encode(drawn.svg.encode()).decode("ascii")
+    return {"discovery_curve": dg.MetadataValue.md(f"![{drawn.says}](data:image/svg+xml;base64,{data})")}
 
 
 def files(written: dict[str, Path], home: Home) -> dict[str, Any]:

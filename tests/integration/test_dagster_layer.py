@@ -1,9 +1,12 @@
 """The Dagster layer: it loads, shows what the engine did, and is never an input of a decision."""
 
+import base64
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 import dagster as dg
 import pytest
@@ -34,6 +37,7 @@ defs = dg.Definitions(resources={"home": HomeResource(root=".drysweep")})
 FAILS = "select cast('x' as integer) as service, 'k' as failure_mode"
 
 
+_SVG = "{http://www.w3.org/2000/svg}"
 _CHECK = dg.AssetCheckKey(dg.AssetKey(["small", "report"]), "search_went_quiet")
 
 
@@ -166,6 +170,11 @@ def test_pages_show_rows_a_partition_how_the_search_went_and_where_to_read_on(
     told = metadata(instance, "report")
     assert told["verdict"].startswith("CONVERGED after 3 rounds (K=2)")
     assert told["history"] == str(home.history)
+    says, data = re.fullmatch(r"!\[(.*)\]\(data:image/svg\+xml;base64,(.*)\)", told["discovery_curve"]).groups()
+    assert says == "Fresh findings a round: 1, 0, 0; 1 met in all. 2 quiet at the end, of K = 2."
+    drawn = ElementTree.fromstring(base64.b64decode(data))
+    assert {"round", "quiet", "2 quiet of K = 2"} <= {each.text for each in drawn.iter(f"{_SVG}text")}
+    assert b"var(" not in base64.b64decode(data)
     assert all(Path(told[f"file_{name}"]).is_file() for name in ("md", "json"))
 
 
