@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.figures import Figure, Spent, clocked, interleaved
 from drysweep_pipeline import landing
-from drysweep_pipeline.durable import write_json
+from drysweep_pipeline.durable import read_json, write_json
 from drysweep_pipeline.landing import LandedFile
 from drysweep_pipeline.ledger import Ledger, intake, journal, open_ledger
 from drysweep_pipeline.values import Place, Rule
@@ -85,7 +85,7 @@ class Case:
     @property
     def files(self) -> list[LandedFile]:
         """The landed files as their manifest lists them."""
-        return [LandedFile(**file) for file in json.loads((self.wave / "files.json").read_text(encoding="utf-8"))]
+        return [LandedFile(**file) for file in read_json(self.wave / "files.json")["files"]]
 
     @property
     def keys(self) -> Path:
@@ -135,7 +135,7 @@ def _land(ledger: Ledger, case: Case) -> None:
         }
         ledger.connection.execute(_CANDIDATES.replace("PATH", str(path)), given)
         files.append(LandedFile(path.name, landing.sha256_of(path), path.stat().st_size, each))
-    write_json(case.wave / "files.json", [asdict(file) for file in files])
+    write_json(case.wave / "files.json", {"files": [asdict(file) for file in files]})
 
 
 def _undo(ledger: Ledger) -> None:
