@@ -58,8 +58,9 @@ soak: $(STAMP)  ## Run the long tests
 registry: $(STAMP)  ## Write the made-up registry that assets/sweeps/config_registry looks at
 	test -d examples/registry || $(BIN)/drysweep demo --registry examples/registry
 
-reference: $(STAMP)  ## Write the reference of the command line again, from the commands
+reference: $(STAMP)  ## Write the references of commands and tables again, from what they describe
 	$(BIN)/python -m drysweep_pipeline.cli.reference > docs/reference/command_line.md
+	$(BIN)/python -m drysweep_pipeline.history.page > docs/reference/tables.md
 
 lock: ## Make the lock again from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-annotate \
