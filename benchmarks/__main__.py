@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import daemon, intake, publishing, redacting, reporting, rounds, start_up
+from benchmarks import asking, daemon, intake, publishing, redacting, reporting, rounds, start_up
 from benchmarks.figures import Figure, as_json, table
 
-_ALWAYS = ("help", "round", "intake", "redaction", "history", "reports")
+_ALWAYS = ("help", "round", "intake", "redaction", "history", "sql", "reports")
 
 
 def main() -> int:
@@ -42,6 +42,9 @@ def _of(name: str, temporary: Path, small: bool) -> list[Figure]:
             temporary / "redaction", rows=10_000 if small else 1_000_000, times=1 if small else 5
         ),
         "history": lambda: publishing.measure(temporary / "history", findings=1_000 if small else 200_000, times=times),
+        "sql": lambda: asking.measure(
+            temporary / "sql", findings=1_000 if small else 200_000, times=times, named=not small
+        ),
         "reports": lambda: reporting.measure(
             temporary / "reports", findings=40 if small else 2_000, times=1 if small else 3
         ),

@@ -11,7 +11,6 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.reports.text import safe_text
 
 _EXIT = {
@@ -52,6 +51,8 @@ def put_document(text: str) -> None:
 
 def note(text: str) -> None:
     """Print a line on stderr, secrets masked; no text can steer the terminal or be taken for two lines."""
+    from drysweep_pipeline.redaction import hidden
+
     sys.stderr.write(safe_text(hidden(text)) + "\n")
 
 

@@ -10,13 +10,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import filelock
 
-from drysweep_pipeline import landing
-from drysweep_pipeline.declaration import thaw_json
-from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.durable import make_private, read_json, write_whole
 from drysweep_pipeline.errors import Busy
 from drysweep_pipeline.history import parquet
@@ -24,6 +22,9 @@ from drysweep_pipeline.history.edition import bring_up, is_current
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.values import RoundKey, Severity
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.declaration.model import Strategy
 
 WAIT_SECONDS = 60.0
 _BLOCKING: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
@@ -277,6 +278,9 @@ def _export(home: Home, sweep: str, connection: duckdb.DuckDBPyConnection, anew:
 
 def _add_declared(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str) -> None:
     """Publish of campaigns new to the history what blocks, which angles there are, and who looked again at what."""
+    # Not above: whoever only asks the history loads this module too, and would wait for all that a declaration needs.
+    from drysweep_pipeline.declaration import thaw_json
+
     for (campaign,) in connection.execute(_UNKNOWN, [sweep]).fetchall():
         path = home.sweep(sweep).landing(campaign) / "campaign.json"
         blocking = _BLOCKING
@@ -294,7 +298,7 @@ def _add_declared(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str)
 
 
 def _add_angles(
-    connection: duckdb.DuckDBPyConnection, sweep: str, campaign: str, strategies: Sequence[Strategy]
+    connection: duckdb.DuckDBPyConnection, sweep: str, campaign: str, strategies: "Sequence[Strategy]"
 ) -> None:
     """Publish the declared angles of a campaign, written as the ledger writes those that were taken."""
     for strategy in strategies:
@@ -306,6 +310,8 @@ def _add_angles(
 
 def _add_payload(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str, key: RoundKey) -> None:
     """Let the findings of a round say what they are, unless a round later in the order said so already."""
+    from drysweep_pipeline import landing
+
     files = [str(path) for path in landing.readable(home.sweep(sweep).round(key))]
     if not files:
         return

@@ -4,41 +4,51 @@ Every report leads with the outcome, and is made from the published history; wha
 is there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from drysweep_pipeline.durable import write_whole
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.reports import csv, github, html, json, jsonl, junit, markdown, openmetrics, parquet, sarif
 from drysweep_pipeline.reports.asked import PLAIN, Asked
-from drysweep_pipeline.reports.contents import Contents, contents
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.reports.contents import Contents
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way to tell a campaign: what renders it, how the names of its files end, and whether it is no text."""
+    """A way to tell a campaign: the module that renders it, how the names of its files end, and whether it is no text.
 
-    render: Callable[[Contents], str | bytes]
+    What renders is loaded when it is asked for: every command loads this package, and few make a report.
+    """
+
+    module: str
     suffix: str
     binary: bool = False
 
+    def render(self, told: "Contents") -> str | bytes:
+        """Return what was gathered of a campaign in this format."""
+        return cast("str | bytes", import_module(f"{__name__}.{self.module}").render(told))
+
     def __call__(self, home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> str | bytes:
         """Return the report of a campaign. Raises ``NotFound`` where it was not published."""
-        return self.render(contents(home, sweep, campaign, asked))
+        return self.render(_contents(home, sweep, campaign, asked))
 
 
 FORMATS: Mapping[str, Format] = {
-    "html": Format(html.render, ".html"),
-    "md": Format(markdown.render, ".md"),
-    "json": Format(json.render, ".json"),
-    "sarif": Format(sarif.render, ".sarif"),
-    "junit": Format(junit.render, ".junit.xml"),
-    "csv": Format(csv.render, ".csv"),
-    "jsonl": Format(jsonl.render, ".jsonl"),
-    "parquet": Format(parquet.render, ".parquet", binary=True),
-    "github": Format(github.render, ".github.txt"),
-    "openmetrics": Format(openmetrics.render, ".prom"),
+    "html": Format("html", ".html"),
+    "md": Format("markdown", ".md"),
+    "json": Format("json", ".json"),
+    "sarif": Format("sarif", ".sarif"),
+    "junit": Format("junit", ".junit.xml"),
+    "csv": Format("csv", ".csv"),
+    "jsonl": Format("jsonl", ".jsonl"),
+    "parquet": Format("parquet", ".parquet", binary=True),
+    "github": Format("github", ".github.txt"),
+    "openmetrics": Format("openmetrics", ".prom"),
 }
 # The one that a person is sent to comes first: the others name it.
 WRITTEN = ("html", "md", "json", "sarif")
@@ -46,7 +56,7 @@ WRITTEN = ("html", "md", "json", "sarif")
 
 def write_report(home: Home, sweep: str, campaign: str) -> dict[str, Path]:
     """Write the reports that every campaign gets, each whole or not at all, and return where they lie by format."""
-    told = contents(home, sweep, campaign)
+    told = _contents(home, sweep, campaign)
     first = home.sweep(sweep).report(campaign, FORMATS[WRITTEN[0]].suffix)
     return _write_all(home, replace(told, told={**told.told, "report": str(first)}), WRITTEN, {})
 
@@ -63,10 +73,16 @@ def write_reports(
 
     Nothing is written before all are rendered, and each file is whole or not there at all.
     """
-    return _write_all(home, contents(home, sweep, campaign, asked), names, places or {})
+    return _write_all(home, _contents(home, sweep, campaign, asked), names, places or {})
 
 
-def _write_all(home: Home, told: Contents, names: Sequence[str], places: Mapping[str, Path]) -> dict[str, Path]:
+def _contents(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> "Contents":
+    from drysweep_pipeline.reports.contents import contents
+
+    return contents(home, sweep, campaign, asked)
+
+
+def _write_all(home: Home, told: "Contents", names: Sequence[str], places: Mapping[str, Path]) -> dict[str, Path]:
     reports = {name: FORMATS[name].render(told) for name in names}
     lie = home.sweep(told.told["sweep"]).report
     paths = {name: lie(told.told["campaign"], FORMATS[name].suffix) for name in names} | dict(places)
