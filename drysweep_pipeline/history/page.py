@@ -9,10 +9,10 @@ from drysweep_pipeline.reports.text import cell, code
 _HEAD = """\
 # Tables of the history
 
-What `history.duckdb` holds for whoever asks it, as the file itself says it in `comment on`; `make reference` writes this page. How
-to open it from other tools is told in [opening the history](../history.md), what to ask in the [cookbook](../cookbook.md). Times are UTC, and
-rows of all sweeps are side by side: say `where sweep = '...'`. Where a row could be taken for a total, its campaign's
-`outcome` stands beside it: anything but `converged` is a lower bound.
+What `history.duckdb` holds for whoever asks it, as the file itself says it in `comment on`; `make reference` writes
+this page. How to open it from other tools is told in [opening the history](../history.md), what to ask in the
+[cookbook](../cookbook.md). Times are UTC, and rows of all sweeps are side by side: say `where sweep = '...'`. Where a
+row could be taken for a total, its campaign's `outcome` stands beside it: anything but `converged` is a lower bound.
 """
 _MACROS = """\
 ## Macros
