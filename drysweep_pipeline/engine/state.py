@@ -16,7 +16,7 @@ import filelock
 import psutil
 
 from drysweep_pipeline.durable import read_json, write_json
-from drysweep_pipeline.errors import Busy
+from drysweep_pipeline.errors import Busy, IntegrityError
 from drysweep_pipeline.values import Outcome
 
 Driver = Literal["cli", "sensor"]
@@ -85,13 +85,16 @@ class State:
 
 
 def read_state(path: Path) -> State | None:
-    """Return a campaign's state, or None where there is none yet."""
+    """Return a campaign's state, or None where there is none yet. Raises ``IntegrityError`` where it is none."""
     if not path.exists():
         return None
     # All that it says is written anew after the next round; nothing is decided by it.
     data: dict[str, Any] = read_json(path, check=False)
-    lease = Lease(**data.pop("lease")) if data.get("lease") else None
-    return State(**{**data, "outcome": Outcome(data["outcome"]), "lease": lease})
+    try:
+        lease = Lease(**data.pop("lease")) if data.get("lease") else None
+        return State(**{**data, "outcome": Outcome(data["outcome"]), "lease": lease})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise IntegrityError(f"is no state of a campaign: {error}", file=path) from None
 
 
 def read_states(folder: Path) -> list[State]:

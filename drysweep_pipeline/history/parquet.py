@@ -16,6 +16,7 @@ import duckdb
 from drysweep_pipeline.durable import read_json, write_json, write_whole
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.edition import digest, findings_of
+from drysweep_pipeline.landing import sha256_of
 
 SCHEMA_VERSION = 1
 BATCH_ROWS = 100_000
@@ -163,7 +164,31 @@ def _written(
         rows = _write_rows(connection, query, given, part)
 
     write_whole(path, write)
-    return {"path": path.relative_to(exported.root).as_posix(), "rows": rows, "bytes": path.stat().st_size}
+    place, sha256 = path.relative_to(exported.root).as_posix(), sha256_of(path)
+    return {"path": place, "rows": rows, "bytes": path.stat().st_size, "sha256": sha256}
+
+
+def spoilt(exported: Exported) -> dict[Path, str]:
+    """Return the files of the manifest, or the manifest itself, that are not what was written, with what is wrong.
+
+    Files are replaced before their manifest: who finds one spoilt asks again while nothing is being published.
+    """
+    if not exported.manifest.exists():
+        return {}
+    try:
+        told = read_json(exported.manifest)
+        entries = [*told["files"], *(each for entry in told["campaigns"].values() for each in entry["files"])]
+        return {exported.root / each["path"]: why for each in entries if (why := _unlike(exported.root, each))}
+    except (IntegrityError, KeyError, TypeError) as error:
+        return {exported.manifest: error.what if isinstance(error, IntegrityError) else f"not readable: {error!r}"}
+
+
+def _unlike(root: Path, entry: dict[str, Any]) -> str | None:
+    path, sha256 = root / entry["path"], entry.get("sha256")
+    if not path.is_file():
+        return "it is gone"
+    # Files of before it was recorded have none.
+    return "corrupt_artifact: it is not what was written" if sha256 and sha256_of(path) != sha256 else None
 
 
 def _write_rows(connection: duckdb.DuckDBPyConnection, query: str, given: dict[str, Any], part: Path) -> int:

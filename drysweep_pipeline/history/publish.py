@@ -196,6 +196,19 @@ def _forget_writes(history: Path) -> None:
     history.with_name(history.name + ".wal").unlink(missing_ok=True)
 
 
+def spoilt_parquet(home: Home, sweep: str, wait_seconds: float = WAIT_SECONDS) -> dict[Path, str]:
+    """Return the published Parquet files of a sweep that are not what was written, with what is wrong with each.
+
+    Raises ``Busy`` where something is being published for longer than ``wait_seconds``.
+    """
+    exported = parquet.Exported(home.parquet, sweep)
+    if not parquet.spoilt(exported):
+        return {}
+    # What looks spoilt may have been about to be replaced.
+    with _alone(home.history.parent / "history.lock", wait_seconds):
+        return parquet.spoilt(exported)
+
+
 @contextmanager
 def _alone(path: Path, wait_seconds: float) -> Iterator[None]:
     lock = filelock.FileLock(path, timeout=wait_seconds)

@@ -18,7 +18,7 @@ from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.engine.state import State, read_state
 from drysweep_pipeline.errors import DrysweepError, IntegrityError
 from drysweep_pipeline.history import comparing
-from drysweep_pipeline.history.publish import publish
+from drysweep_pipeline.history.publish import publish, spoilt_parquet
 from drysweep_pipeline.home import Home, SweepHome
 from drysweep_pipeline.keeping.fault import Fault
 from drysweep_pipeline.keeping.frozen import faults_of as faults_of_snapshots
@@ -46,7 +46,8 @@ def verify(home: Home, sweep: str, say: Say = lambda _: None) -> Iterator[Fault]
         landed_well = landed_well and (fault.note or fault.stray)
         yield fault
     yield from faults_of_snapshots(place, say)
-    yield from _of_states(place)
+    yield from of_states(place)
+    yield from _of_parquet(home, sweep)
     if landed_well:
         yield from _of_ledger(home, place, say)
     else:
@@ -182,7 +183,12 @@ def _mended(ledger: Ledger, campaign: Campaign) -> bool:
     return visible
 
 
-def _of_states(place: SweepHome) -> Iterator[Fault]:
+def _of_parquet(home: Home, sweep: str) -> Iterator[Fault]:
+    again = f"`drysweep rebuild {sweep}` writes it anew"
+    yield from (Fault(path, what, again) for path, what in spoilt_parquet(home, sweep).items())
+
+
+def of_states(place: SweepHome) -> Iterator[Fault]:
     """Yield state files that do not say where their campaign stands, but for those of a campaign under way."""
     again = f"`drysweep rebuild {place.name}` writes it anew"
     for name in _recorded(place):

@@ -14,7 +14,8 @@ from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.state import drop_lease, take_lease
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.keeping.verifying import verify
+from drysweep_pipeline.keeping.rebuilding import rebuild
+from drysweep_pipeline.keeping.verifying import of_states, verify
 from drysweep_pipeline.lifecycle import Act, Deed
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
@@ -90,6 +91,17 @@ def test_one_byte_of_any_recorded_file_is_found_and_the_file_named(home: Home) -
     assert found(home) == {}
 
 
+def test_no_byte_of_a_state_file_may_be_another_one(home: Home) -> None:
+    path = home.sweep("small").state("c1")
+    missed = []
+    for at in range(0, path.stat().st_size, 11):
+        held = flipped(path, at)
+        if not any(fault.file == path for fault in of_states(home.sweep("small"))):
+            missed.append(held[max(0, at - 10) : at + 10])
+        path.write_bytes(held)
+    assert missed == []
+
+
 def test_no_byte_of_a_sealed_file_may_be_another_one(home: Home) -> None:
     path = home.sweep("small").root / "landing" / "c1" / "campaign.json"
     missed = []
@@ -111,6 +123,16 @@ def test_one_byte_of_a_database_is_found_and_the_file_named(home: Home, where: s
     assert at > 0
     flipped(path, at)
     assert where in found(home)
+
+
+def test_one_byte_of_a_published_parquet_file_is_found_and_mended_by_a_rebuild(home: Home) -> None:
+    files = sorted(home.parquet.rglob("*.parquet"))
+    assert files
+    for path in (files[0], home.parquet / "small.json"):
+        flipped(path, path.stat().st_size // 2)
+        assert str(path.relative_to(home.root)) in found(home)
+        rebuild(home, "small")
+        assert found(home) == {}
 
 
 def changed(home: Home, sql: str) -> None:
