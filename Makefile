@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 SIDE_BY_SIDE := -n auto --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check docs bench daemon older soak registry reference lock clean
+.PHONY: help demo test lint types check docs bench daemon browser older soak registry reference lock clean
 
 help:  ## Show what there is
 	@sed -n 's/^\([a-z]*\):.*##/\1 -/p' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios
 
 daemon: $(STAMP)  ## Take campaigns through real Dagster processes, and kill them on the way
 	$(BIN)/python -m pytest -q -m daemon --timeout 1200
+
+browser: $(STAMP)  ## Open reports in a real browser, which CHROMIUM names or the path has
+	$(BIN)/python -m pytest -q -m "browser and not soak"
 
 OLDER := build/duckdb-1.5
 older: $(STAMP)  ## Run the core's tests on the older DuckDB line that is supported

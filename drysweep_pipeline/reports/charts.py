@@ -73,10 +73,17 @@ def _bars(alt: Any, x: Any, curve: Sequence[Point]) -> list[Any]:
 
 
 def _numbers(alt: Any, x: Any, curve: Sequence[Point]) -> list[Any]:
-    """Write what is fresh over each bar where there is room for it."""
+    """Write over each bar what is fresh, and after a plus what was known, where there is room for it."""
     if len(curve) > 24:
         return []
-    top = [{"round": str(point.round), "from": point.fresh + point.known, "text": str(point.fresh)} for point in curve]
+    top = [
+        {
+            "round": str(point.round),
+            "from": point.fresh + point.known,
+            "text": f"{point.fresh} + {point.known}" if point.known else str(point.fresh),
+        }
+        for point in curve
+    ]
     over = alt.Chart(alt.Data(values=top)).encode(x=x, y="from:Q", text="text:N")
     # The line may pass behind a number: it is written on a ground of its own.
     return [over.mark_text(dy=-9, stroke=_PAPER, strokeWidth=4), over.mark_text(dy=-9)]

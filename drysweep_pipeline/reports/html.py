@@ -27,7 +27,7 @@ ROUNDS = 120
 """So many rounds are shown in a table, the latest ones; how many are left out is said."""
 UNREAD = 200
 SETS = 60
-_LINES = 4000
+_LINES = 1500
 _SECTIONS = (
     ("verdict", "Verdict"),
     ("since", "Since last time"),

@@ -57,11 +57,14 @@ def provenance(home: Home, head: Row) -> Provenance:
 
 def _declared(campaign: Campaign) -> str:
     redactor = redactor_of(campaign)
-    sweep = redactor.data(campaign.declaration.sweep.model_dump(mode="json", exclude_none=True))
+    # What is planted must not be told where strategies' authors read.
+    declared = campaign.declaration.sweep
+    sweep = redactor.data(declared.model_dump(mode="json", exclude_none=True, exclude={"canaries"}))
     yaml, written = YAML(), io.StringIO()
     yaml.width = 110
     yaml.dump(_literal(sweep), written)
-    return redactor.text(written.getvalue())
+    planted = "# canaries are declared, and not shown\n" if declared.canaries else ""
+    return redactor.text(written.getvalue()) + planted
 
 
 def _literal(value: Any) -> Any:

@@ -29,10 +29,14 @@ def plain_svg(drawn: str) -> str:
 def _kept(element: ElementTree.Element) -> ElementTree.Element:
     # Without a namespace, as HTML has it.
     kept = ElementTree.Element(_name(element))
-    kept.attrib.update({name: value for name, value in element.attrib.items() if name in _ATTRIBUTES})
+    kept.attrib.update({name: value for name, value in element.attrib.items() if _known(name, value)})
     kept.text = element.text if _name(element) in ("text", "tspan") else None
     kept.extend(_kept(child) for child in element if _name(child) in _ELEMENTS and child.get("display") != "none")
     return kept
+
+
+def _known(name: str, value: str) -> bool:
+    return name in _ATTRIBUTES and "url(" not in value
 
 
 def _name(element: ElementTree.Element) -> str:
