@@ -52,7 +52,7 @@ def _opened(file: Path, stack: ExitStack) -> duckdb.DuckDBPyConnection:
     try:
         return stack.enter_context(sandbox.locked(file))
     except IntegrityError as error:
-        if "lock" not in error.what:
+        if "could not set lock" not in error.what.lower():
             raise
     # Many programs open what they only read for writing, and so lock others out. What was published can be copied.
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="drysweep-history-"))
