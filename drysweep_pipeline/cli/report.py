@@ -68,10 +68,12 @@ def _print(home: "Home", sweep: str, campaign: str, name: str, asked: "Asked") -
         help = f"--output FILE writes it; > FILE{FORMATS[name].suffix} works too"
         raise Refused(f"{name} is not shown in a terminal: it is no text", key="format", help=help)
     told = FORMATS[name](home, sweep, campaign, asked)
-    data = told if isinstance(told, bytes) else told.removesuffix("\n").encode() + b"\n"
-    # As it is, in UTF-8 whatever the terminal's own encoding is: formats say that they are. What others wrote in it was
-    # made safe, or quoted, when it was rendered.
-    sys.stdout.buffer.write(data)
+    # As it is: what others wrote in it was made safe, or quoted, when it was rendered.
+    if isinstance(told, str) and not hasattr(sys.stdout, "buffer"):
+        sys.stdout.write(told.removesuffix("\n") + "\n")
+        return
+    # In UTF-8 whatever else the terminal has: formats say that they are.
+    sys.stdout.buffer.write(told.removesuffix("\n").encode() + b"\n" if isinstance(told, str) else told)
     sys.stdout.buffer.flush()
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports import FORMATS
 from tests.finders import command, declared, function
 
 AWS = "AKIA" + "Q7ZX4M2KD9WB5TJR"
@@ -163,6 +164,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         also("stop", "c1", "--reason", KNOWN)
         also("status", "c1", "--json")
         also("report", "c1", "--format", "json")
+        also("report", "c1", "--format", ",".join(FORMATS), "--rejected")
         also("sql", "from all_findings", "--json")
         also("sql", f"select cast('{GITHUB}' as integer)")
         also("sql", f"select {AWS}", "--json")
@@ -209,7 +211,7 @@ def test_no_file_under_the_home_holds_a_secret_but_the_private_snapshots(ran: Ra
 
 def test_nothing_that_was_printed_holds_a_secret(ran: Ran) -> None:
     assert found_in(ran.printed) == []
-    assert ran.codes == [3, 0, 0, 0, 2, 2, 0, 0, 0, 2, 2]
+    assert ran.codes == [3, 0, 0, 0, 2, 2, 0, 0, 0, 0, 2, 2]
 
 
 def test_nothing_that_steers_a_terminal_or_turns_a_line_around_is_shown(ran: Ran) -> None:
