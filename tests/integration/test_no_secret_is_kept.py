@@ -101,10 +101,12 @@ class Ran:
 
 def said(*arguments: str) -> tuple[int, str]:
     """Run a command and return its exit code and all that it printed."""
-    out = io.StringIO()
+    raw = io.BytesIO()
+    # Reports are written as bytes, and go where text goes.
+    out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         code = main(list(arguments))
-    return code, out.getvalue()
+    return code, raw.getvalue().decode()
 
 
 def material(folder: Path) -> Path:
