@@ -23,7 +23,12 @@ def prune(
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Show, or with --yes remove, snapshots and reports of old campaigns, and what dead processes left."""
+    """Show, or with --yes remove, what is needed no more.
+
+    That is snapshots and reports of old campaigns, and what dead processes left. Findings, verdicts, decisions and the landed files they come from always stay.
+
+    Example: drysweep prune my_sweep --keep-campaigns 10 --older-than 90d
+    """
     from drysweep_pipeline.cli.output import put, put_json
     from drysweep_pipeline.keeping.pruning import look
     from drysweep_pipeline.keeping.pruning import prune as pruned

@@ -12,7 +12,7 @@ from typing import Any
 
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Budget, Spent
-from drysweep_pipeline.convergence import Standing, after_answer, after_round
+from drysweep_pipeline.convergence import Answer, Standing, after_answer, after_round
 from drysweep_pipeline.durable import SEAL, read_json
 from drysweep_pipeline.engine import churn, journal, judging, planning, votes
 from drysweep_pipeline.engine.campaign import FILE, Campaign, as_json, load
@@ -97,8 +97,10 @@ class _Rounds:
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
         self.folder = campaign.home.landing(campaign.id)
+        self.answers: dict[int, list[Answer]] = {}
         self.now: Standing | None = None
         with suppress(DrysweepError, KeyError, TypeError, ValueError):  # told where actions are looked at
+            self.answers = journal.answers_of(campaign)
             self.now = journal.standing_before(campaign, 1)
 
     def faults(self) -> Iterator[Fault]:
@@ -176,7 +178,7 @@ class _Rounds:
         follows = {name: value for name, value in asdict(self.now).items() if name in said}
         if follows != said:
             yield Fault(path, "where it says the campaign stands does not follow from its rounds", RESTORE)
-        for answer in journal.answers_of(self.campaign).get(round, []):
+        for answer in self.answers.get(round, []):
             self.now, _ = after_answer(self.now, answer)
 
     def _strays(self, round: int, folder: Path, manifest: Manifest | None, *, decided: bool) -> Iterator[Fault]:
