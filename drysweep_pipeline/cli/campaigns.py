@@ -1,5 +1,6 @@
 """``drysweep campaigns``: the campaigns there are, with their outcomes."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
@@ -9,8 +10,10 @@ _COLUMNS = (
     *("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected"),
     "looked_again",
 )
-# What a person reads; the campaign is shown as the other commands take it.
-_SHOWN = ("campaign", "outcome", "reason", "rounds", "seen", "confirmed", "rejected")
+# What a person reads; the campaign is shown as the other commands take it, its age as of what it looked at.
+_SHOWN = ("campaign", "age", "outcome", "reason", "rounds", "seen", "confirmed", "rejected")
+_NUMBERS = frozenset(_SHOWN.index(name) for name in ("age", "rounds", "seen", "confirmed", "rejected"))
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _QUERY = f"""
     select {", ".join(_COLUMNS)}
     from campaigns
@@ -28,7 +31,7 @@ def campaigns(
 
     Example: drysweep campaigns my_sweep
     """
-    from drysweep_pipeline.cli.output import put_json, put_table
+    from drysweep_pipeline.cli.output import note, put_json, put_table
     from drysweep_pipeline.history.reading import history
 
     place = home_of(home)
@@ -44,10 +47,21 @@ def campaigns(
     if json:
         put_json({"schema_version": 1, "campaigns": listed})
     else:
-        named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in listed]
+        now = datetime.now(UTC)
+        aged = [{**row, "age": age(datetime.fromisoformat(row["as_of"]), now)} for row in listed]
+        named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in aged]
         shown = [*_SHOWN, "waits_for"] if waiting else list(_SHOWN)
-        put_table(shown, [[row[name] for name in shown] for row in named])
+        put_table(shown, [[row[name] for name in shown] for row in named], right=_NUMBERS)
+        if not listed:
+            note("there is no campaign yet; `drysweep run SWEEP` starts one")
     return 0
+
+
+def age(as_of: datetime, now: datetime) -> str:
+    """Return how long ago an instant was, in the largest unit that it has one of; what is to come has a plus sign."""
+    seconds = (now - as_of).total_seconds()
+    unit, length = next((each for each in _UNITS if abs(seconds) >= each[1]), _UNITS[-1])
+    return f"{'+' if seconds < 0 else ''}{abs(seconds) // length:.0f} {unit}"
 
 
 def _waiting(home: Home, sweeps: set[str]) -> dict[tuple[str, str], str]:

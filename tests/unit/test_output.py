@@ -1,10 +1,12 @@
 """What commands print: rows whole, as a table where it fits and as records where it does not."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from drysweep_pipeline.cli import main
+from drysweep_pipeline.cli.campaigns import age
 from drysweep_pipeline.cli.output import lines_of, note, program, put, put_json, put_table
 from tests.sweeps import NO_OWNER, declare
 
@@ -97,6 +99,29 @@ def test_campaigns_of_a_sweep_that_nobody_knows_are_refused_with_those_there_are
     assert "no sweep 'nope'" in complained
     assert "small" in complained
     assert main(["campaigns", "small", "--home", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("ago", "shown"),
+    [
+        (timedelta(), "0 s"),
+        (timedelta(seconds=59), "59 s"),
+        (timedelta(minutes=61), "1 h"),
+        (timedelta(hours=47), "1 d"),
+        (timedelta(days=400), "400 d"),
+        (timedelta(minutes=-5), "+5 min"),
+    ],
+)
+def test_the_age_of_a_campaign_is_told_in_its_largest_unit(ago: timedelta, shown: str) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert age(now - ago, now) == shown
+
+
+def test_where_there_is_no_campaign_it_says_how_there_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["campaigns", "--home", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == "there is no campaign yet; `drysweep run SWEEP` starts one\n"
 
 
 def test_a_run_names_the_file_that_declares_material_that_is_not_there(
