@@ -25,7 +25,8 @@ def prune(
 ) -> int:
     """Show, or with --yes remove, what is needed no more.
 
-    That is snapshots and reports of old campaigns, and what dead processes left. Findings, verdicts, decisions and the landed files they come from always stay.
+    That is snapshots and reports of old campaigns, and what dead processes left. Findings, verdicts, decisions and
+    the landed files they come from always stay.
 
     Example: drysweep prune my_sweep --keep-campaigns 10 --older-than 90d
     """
