@@ -36,6 +36,8 @@ TYPE = "drysweep_pipeline.Sweep"
 _DAGSTERS_KEYS = ("template_vars_module", "requirements", "post_processing")
 # Where a strategy or a judge names a file whose text is frozen with the declaration.
 _TEXTS: tuple[Keys, ...] = (("query",), ("send", "query"), ("prompt",))
+# Keys that came later: where they say nothing, a digest is what it was before there were any.
+_LATER: tuple[tuple[str, ...], ...] = (("notify",), ("fingerprint", "normalise"))
 _FILE_KEYS = ("type", "attributes", *_DAGSTERS_KEYS)
 
 
@@ -168,8 +170,13 @@ def thaw_json(text: str) -> Declaration:
 
 def _plain(sweep: Sweep) -> dict[str, Any]:
     plain = sweep.model_dump(mode="json")
-    # A key that came later: where it says nothing, a digest is what it was before there was one.
-    return plain if plain["notify"] else {name: value for name, value in plain.items() if name != "notify"}
+    for *above, key in _LATER:
+        part = plain
+        for each in above:
+            part = part[each]
+        if not part[key]:
+            del part[key]
+    return plain
 
 
 def _canonical(plain: dict[str, Any]) -> str:
