@@ -59,7 +59,7 @@ def sql(
 
     wanted = _format(format, output, json)
     if show:
-        put_document(_named(query or "").text.rstrip())
+        put_document(_named((query or "").strip(), home_of(home)).text.rstrip())
         return 0
     if query is None and wanted == "table":
         print_list(_what_there_is(home_of(home)).to_pylist())

@@ -24,6 +24,7 @@ _GRACE_SECONDS = 2.0
 _HELP = {
     "truncated": "--max-rows N allows more, a limit in the query asks for less",
     "timeout": "--seconds N waits longer",
+    "memory": "ask for less: fewer rows, shorter texts",
 }
 # These ask about the history's own shape; they name a view, or nothing.
 _ABOUT = re.compile(
@@ -126,11 +127,12 @@ class _Asked(threading.Thread):
             try:
                 return sandbox.run(connection, self._sql, self._given, seconds=self._seconds, max_rows=self._max_rows)
             except FinderError as error:
-                help = _HELP.get(error.status) or _nearest(connection, error.what) or error.help
+                status = "memory" if "Out of Memory" in error.what else error.status
+                help = _HELP.get(status) or _nearest(connection, error.what) or error.help
                 raise Refused(error.what, help=help) from None
             except MemoryError:
                 what = "the query needs more memory than it may have"
-                raise Refused(what, help="ask for less: fewer rows, shorter texts") from None
+                raise Refused(what, help=_HELP["memory"]) from None
 
     def _interrupt(self) -> None:
         if self._connection is not None:
