@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from drysweep_pipeline.variation import Look
 
 _TICKS = 3
+_ANGLE = 60
 _WRONG = 2
 
 
@@ -76,6 +77,7 @@ def _material(declaration: "Declaration", as_of: datetime) -> tuple[dict[str, An
         check_reachable(material, declaration.base, as_of)
         place, problems = place_of(material, declaration.base), list[DrysweepError]()
     except MaterialError as error:
+        error.file, error.key = error.file or str(declaration.path), error.key or "material.path"
         place, problems = None, [error]
     size = size_of(Path(place)) if place else None
     told = {"kind": material.kind, "place": place, "reachable": not problems}
@@ -147,6 +149,7 @@ def _strategies(planned: "Forecast") -> list[list[Any]]:
 
 def _look(look: "Look") -> str:
     angle = ", ".join(f"{key}: {value}" for key, value in look.angle.items())
+    angle = angle if len(angle) <= _ANGLE else f"{angle[: _ANGLE - 1]}…"
     return f"{look.strategy} {{{angle}}}" if angle else look.strategy
 
 
@@ -160,13 +163,13 @@ def _lines(planned: "Forecast") -> Iterator[str]:
     else:
         each = _from_to(judge.least.calls, judge.most.calls)
         yield (
-            f"judged by {judge.kind}, {each} calls a finding; {judge.fit} findings fit where all "
+            f"judged by {judge.kind}, calls a finding: {each}; {judge.fit} findings fit where all "
             f"{ceilings.rounds} rounds run and nothing is asked twice"
         )
     least, worst = planned.least, planned.most
     searching = _from_to(least.calls, worst.calls)
     yield f"searching takes {searching} calls a round, {most['calls']:.0f} calls at most with all that comes on top"
-    yield f"at most {', '.join(_bounds(most))}, unless a person lifts a ceiling"
+    yield f"at most {', '.join(_bounds(most, ceilings.minutes))}, unless a person lifts a ceiling"
     quietly, wrongly = planned.trips
     yield (
         f"searching alone ends at the ceiling on {quietly.ceiling} in round {quietly.round} where nothing fails, on "
@@ -174,10 +177,12 @@ def _lines(planned: "Forecast") -> Iterator[str]:
     )
 
 
-def _bounds(most: dict[str, float | None]) -> Iterator[str]:
+def _bounds(most: dict[str, float | None], minutes: float | None) -> Iterator[str]:
     """Yield what bounds a campaign; tokens and dollars only where there are any."""
     for name, bound in most.items():
-        if bound is None:
+        if bound is None and name == "minutes" and minutes is not None:
+            yield f"{minutes:g} minutes and what the round takes that is under way then"
+        elif bound is None:
             yield f"no bound on {name} is known"
         elif name not in ("tokens", "cost_usd"):
             yield f"{bound:.0f} {name}"

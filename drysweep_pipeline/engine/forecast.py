@@ -180,14 +180,17 @@ def _at_most(
     tokens = searching.tokens + _product(beside, max((tokens for tokens, _ in each), default=0))
     dollars = searching.cost_usd + _product(beside, max((dollars for _, dollars in each), default=0))
     priced = all(model.cost(1, 1) is not None for who in (*sweep.strategies, sweep.judge) for model in models_of(who))
-    minutes = rounds * _minutes(strategies) if known else math.inf
+    minutes = math.inf
+    if known:
+        # A ceiling on minutes ends no round that is under way.
+        a_round = _minutes(strategies)
+        minutes = min(rounds * a_round, math.inf if ceilings.minutes is None else ceilings.minutes + a_round)
     return {
         "rounds": rounds,
         "calls": _under(calls, ceilings.calls),
         "tokens": _under(tokens, ceilings.tokens),
         "cost_usd": _under(dollars if priced else math.inf, ceilings.cost_usd),
-        # A ceiling on minutes ends no round that is under way.
-        "minutes": _under(minutes, None if ceilings.minutes is None else ceilings.minutes + _minutes(strategies)),
+        "minutes": _under(minutes, None),
     }
 
 
