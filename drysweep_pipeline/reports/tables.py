@@ -124,9 +124,7 @@ def _missed(said: Contents) -> str:
         told = f"One pass would have met all {number(met)} findings that this campaign met."
     else:
         blocking = f", {number(first.blocking)} of them of a severity that blocks" if first.blocking else ""
-        told = (
-            f"One pass would have missed {share(first.missed, met, 'findings')}{blocking}; it took {rows[-1].passes}."
-        )
+        told = f"One pass would have missed {share(first.missed, met, 'findings')}{blocking}; {rows[-1].passes} would have missed none."
     if said.told["outcome"] == Outcome.CONVERGED:
         return f"{told} What no round of this campaign reached is in none of these numbers."
     return f"{told} The search did not go quiet, so that more is likely to be missed than these numbers say."

@@ -68,6 +68,21 @@ def test_the_eight_that_the_judge_rejects_keep_coming_back_and_appear_in_no_view
     assert sorted(told["states"].values()).count("rejected") == 8
 
 
+def test_the_report_for_a_browser_shows_what_fewer_passes_would_have_missed_and_who_shared_what(
+    demo: tuple[Path, dict[str, Any]],
+) -> None:
+    home, told = demo
+    shown = Path(told["report"])
+    assert shown.suffix == ".html"
+    page = shown.read_text(encoding="utf-8")
+    assert "Fresh findings a round: 61, 19, 4, 0, 0; 84 met in all. 2 quiet at the end, of K = 2." in page
+    assert "container_label found 43, 11 of them alone" in page
+    assert "One pass would have missed 23 of 84 findings (27 %)" in page
+    assert "2 quiet rounds took 10 of 109 calls (9 %)" in page
+    assert page.count("<summary>its life</summary>") == 76
+    assert len(page) < 200_000
+
+
 def test_a_second_campaign_converges_in_k_rounds_and_a_third_finds_just_what_was_planted_since(
     demo: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
