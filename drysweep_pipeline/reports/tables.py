@@ -118,16 +118,20 @@ def _pass(row: Passes) -> Sequence[str]:
 
 
 def _missed(said: Contents) -> str:
-    rows = said.figures.passes
-    first, met = rows[0], rows[0].found + rows[0].missed
-    if not first.missed:
-        told = f"One pass would have met all {number(met)} findings that this campaign met."
-    else:
-        blocking = f", {number(first.blocking)} of them of a severity that blocks" if first.blocking else ""
-        told = f"One pass would have missed {share(first.missed, met, 'findings')}{blocking}; {rows[-1].passes} would have missed none."
+    told = _of_one_pass(said.figures.passes)
     if said.told["outcome"] == Outcome.CONVERGED:
         return f"{told} What no round of this campaign reached is in none of these numbers."
     return f"{told} The search did not go quiet, so that more is likely to be missed than these numbers say."
+
+
+def _of_one_pass(rows: Sequence[Passes]) -> str:
+    first = rows[0]
+    met = first.found + first.missed
+    if not first.missed:
+        return f"One pass would have met all {count(met, 'finding')} that this campaign met."
+    blocking = f", {number(first.blocking)} of them of a severity that blocks" if first.blocking else ""
+    missed = f"One pass would have missed {share(first.missed, met, 'findings')}{blocking}"
+    return f"{missed}; {rows[-1].passes} would have missed none of them."
 
 
 def rounds(said: Contents, most: int) -> Table:

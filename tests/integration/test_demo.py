@@ -71,7 +71,7 @@ def test_the_eight_that_the_judge_rejects_keep_coming_back_and_appear_in_no_view
 def test_the_report_for_a_browser_shows_what_fewer_passes_would_have_missed_and_who_shared_what(
     demo: tuple[Path, dict[str, Any]],
 ) -> None:
-    home, told = demo
+    _, told = demo
     shown = Path(told["report"])
     assert shown.suffix == ".html"
     page = shown.read_text(encoding="utf-8")
