@@ -36,17 +36,11 @@ from tests.scenarios import OWN
 from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
 
 VIEWS = ("campaigns", "rounds", "strategy_runs", "all_findings", "sightings", "verdicts", "open_findings")
-# Between them: a backfill, reopening, churn, every sort of answer and of deed, rows that were refused, ceilings.
+# A backfill with deeds, a person who overrules, rows that were refused; the others take as long, and are soak tests.
 ALWAYS = {
     "backfill_between_two",
-    "backfill_reopens_nothing",
-    "clean_ceiling_leaves_a_blocker_undecided",
     "confirm_what_is_undecided",
-    "continue_twice",
-    "dry_churn_across_campaigns",
-    "expiry_on_the_last_day",
     "not_run_keeps_valid_rows",
-    "redraft_returns_it",
 }
 PARAMETERS = [pytest.param(path, id=path.stem, marks=() if path.stem in ALWAYS else pytest.mark.soak) for path in OWN]
 
@@ -262,7 +256,9 @@ rebuilding.rebuild(Home(Path(sys.argv[1])), "small")
 """
 
 
-@pytest.mark.parametrize("point", ["_put", "sync", "publish", "_write_state"])
+@pytest.mark.parametrize(
+    "point", ["sync", "publish", *(pytest.param(each, marks=pytest.mark.soak) for each in ("_put", "_write_state"))]
+)
 def test_a_rebuild_that_is_killed_leaves_a_ledger_and_is_done_by_the_next(home: Home, point: str) -> None:
     before, ledger = published(home), home.sweep("small").ledger
     shutil.copy(ledger, ledger.with_name("ledger.before-copy.duckdb"))
