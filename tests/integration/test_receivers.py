@@ -20,7 +20,7 @@ from drysweep_pipeline.cli.app import main
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.engine import people
-from drysweep_pipeline.engine.campaign import Campaign, Overrides, load
+from drysweep_pipeline.engine.campaign import Campaign, Overrides
 from drysweep_pipeline.engine.looking_again import again
 from drysweep_pipeline.engine.looking_again import begin as look_again
 from drysweep_pipeline.engine.state import read_state
@@ -263,18 +263,14 @@ def test_no_secret_of_a_receiver_is_kept_or_shown(
 def test_nobody_is_told_of_the_past_and_of_who_looked_again_or_goes_on(place: Path, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/hook").respond_with_data("")
     path = telling(place, hook(httpserver))
-    dated = ["--from", "2026-01-01", "--to", "2026-01-01", "--every", "1"]
-    assert main(["backfill", str(path), *dated, "--home", str(place / "home")]) == 0
-    filled = load(Home(place / "home"), "small", "20260101T000000Z")
-    assert record.read(filled.home.landing(filled.id)).muted == "backfill"
+    filled = campaign(place)
+    mute(filled, "backfill")
+    assert notify(filled) == ()
     stored = again(filled.home.home, read_declaration(path), ["labels"], None, None)
     looked = run_to_its_end(look_again(filled.home.home, stored, stored.stored[0]))
     assert notify(looked) == ()
     going_on = begin(path, filled.home.home, as_of=datetime(2026, 1, 2, tzinfo=UTC))
     assert notify(going_on) == ()
-    muted = campaign(place, 3)
-    mute(muted, "quiet")
-    assert notify(muted) == ()
     assert httpserver.log == []
 
 

@@ -16,6 +16,7 @@ from drysweep_pipeline.engine.campaign import Campaign, Overrides
 from drysweep_pipeline.engine.looking_again import again
 from drysweep_pipeline.engine.looking_again import begin as look_again
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.notifications import record
 from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import markdown
 from drysweep_pipeline.reports.contents import contents
@@ -222,13 +223,19 @@ def test_every_command_that_ends_campaigns_holds_them_against_the_threshold(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = ["--home", str(place / "home")]
+    # Nobody listens there.
+    told_to = {"kind": "webhook", "url": "http://127.0.0.1:1/", "retries": 0}
+    judge = {"kind": "sql", "query": {"file": "judge.sql"}}
+    declare(place, {"labels": FINDS}, judge=judge, notify=[told_to])
     sweep = str(place / "sweep.yaml")
     assert main(["run", sweep, "--as-of", "2026-01-01", "--rounds", "1", "--fail-on", "nit", *at]) == 3
     assert main(["resume", "20260101T000000Z", "--rounds", "9", "--by", "ann", "--fail-on", "major", *at]) == 6
-    capsys.readouterr()
+    assert "not told: webhook (notify[0]): cannot be connected to" in capsys.readouterr().err
     dates = ["--from", "2026-01-02", "--to", "2026-01-02", "--every", "1"]
     assert main(["backfill", sweep, *dates, "--fail-on", "new:major", "--json", *at]) == 0
-    assert json.loads(capsys.readouterr().out)["since"]["campaign"] == "20260101T000000Z"
+    filled = json.loads(capsys.readouterr().out)
+    assert filled["since"]["campaign"] == "20260101T000000Z"
+    assert record.read(Home(place / "home").sweep("small").landing("20260102T000000Z")).muted == "backfill"
     assert main(["backfill", sweep, *dates, "--fail-on", "major", *at]) == 6
     assert main(["backfill", sweep, "--strategies", "labels", "--fail-on", "major", *at]) == 2
     assert main(["resume", "20260101T000000Z", "--fail-on", "huge", *at]) == 2
