@@ -17,12 +17,12 @@ _DIGITS = re.compile("[0-9]+")
 
 
 def _path(text: str) -> str:
-    r"""Return a path with ``/`` for ``\``, without ``.`` and empty parts.
+    r"""Return a path with ``/`` for ``\``, without parts that are ``.`` or empty but for space around them.
 
     ``..`` stays: what it leads to, links decide.
     """
     slashes = text.replace("\\", "/")
-    parts = [part for part in slashes.split("/") if part not in ("", ".")]
+    parts = [part for part in slashes.split("/") if part.strip() not in ("", ".")]
     return ("/" if slashes.startswith("/") else "") + "/".join(parts)
 
 

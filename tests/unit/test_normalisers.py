@@ -34,6 +34,8 @@ HOSTILE = st.text(st.sampled_from("\x00\t\xa0 ./\\aA0\u0660\u00dfΣς\u0130\u034
         (["path"], "//a", "/a"),
         (["path"], "./", ""),
         (["path"], " ./ a ", "a"),
+        (["path"], "0\\ \\", "0"),
+        (["path"], "./ /a", "a"),
         (["casefold"], "Straße", "strasse"),
         (["casefold"], "ΣΊΣΥΦΟΣ", "σίσυφοσ"),
         (["casefold"], "API\u00a0", "api"),
