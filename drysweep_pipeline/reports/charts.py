@@ -61,7 +61,7 @@ def _bars(alt: Any, x: Any, curve: Sequence[Point]) -> list[Any]:
     most = max((point.by_then for point in curve), default=0)
     # With room above for what is said of the quiet rounds.
     scale = alt.Scale(domain=[0, max(1, most) * 1.15], nice=False)
-    y = alt.Y("from:Q", title="findings", axis=alt.Axis(tickMinStep=1, tickCount=5), scale=scale)
+    y = alt.Y("from:Q", title="findings", axis=alt.Axis(values=_ticks(most), format=",d"), scale=scale)
     parts = [
         {"round": str(point.round), "from": low, "to": low + many, "which": which}
         for point in curve
@@ -119,6 +119,12 @@ def _marks(alt: Any, rounds: Sequence[str], curve: Sequence[Point]) -> Any:
     ).properties(width=_WIDTH, height=18 * len(rows))
 
 
+def _ticks(most: int) -> list[int]:
+    """Return up to six whole numbers for an axis of counts, from 0 on."""
+    step = next(each * 10**power for power in range(12) for each in (1, 2, 5) if each * 10**power * 5 >= most)
+    return list(range(0, most + 1, step))
+
+
 def _thinned(rounds: Sequence[str]) -> Sequence[str]:
     """Return the rounds whose number there is room for, the last one among them."""
     step = -(-len(rounds) // 24)
@@ -158,7 +164,8 @@ def _sizes(alt: Any, x: Any, columns: Sequence[tuple[str, Shared]]) -> Any:
             {"set": number, "findings": each.findings, "one": len(each.strategies) == 1} for number, each in columns
         ]
     )
-    y = alt.Y("findings:Q", title="findings", axis=alt.Axis(tickMinStep=1, tickCount=4))
+    most = max(each.findings for _, each in columns)
+    y = alt.Y("findings:Q", title="findings", axis=alt.Axis(values=_ticks(most), format=",d"))
     colour = alt.condition("datum.one", alt.value(_FRESH), alt.value(_KNOWN))
     bars = alt.Chart(data).mark_bar().encode(x=x, y=y, color=colour)
     over = alt.Chart(data).encode(x=x, y=y, text="findings:Q")

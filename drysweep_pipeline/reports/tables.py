@@ -62,6 +62,7 @@ def _overlap(said: Contents, most: int) -> Table | None:
     chart = _drawn(charts.overlap(sets, yields))
     return {
         "chart": chart,
+        "some_shared": any(len(each.strategies) > 1 for each in sets),
         "rows": rows,
         "rows_left_out": max(0, len(sets) - most),
         "left_out": " ".join(_not_drawn(said)),

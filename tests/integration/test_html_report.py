@@ -13,6 +13,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import FORMATS, html, listing, write_report
 from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import Contents, contents
+from drysweep_pipeline.reports.figures import figures
 from drysweep_pipeline.values import Outcome
 from tests.reports import HUGE, Page, hostile_story
 from tests.story import tell
@@ -37,9 +38,13 @@ def later(story: Home) -> Contents:
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    home = hostile_story(tmp_path_factory.mktemp("hostile"))
-    return Page(html.render(contents(home, "hostile", "c1")))
+def attack(tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    return contents(hostile_story(tmp_path_factory.mktemp("hostile")), "hostile", "c1")
+
+
+@pytest.fixture(scope="module")
+def hostile(attack: Contents) -> Page:
+    return Page(html.render(attack))
 
 
 def tiles(page: str) -> dict[str, str]:
@@ -207,13 +212,40 @@ def test_what_is_no_row_is_data_and_what_is_neither_is_counted(few_rows: None, c
     assert f"The first {len(rows)} findings are listed here" in page.text
 
 
-def test_data_cannot_end_its_block(few_rows: None, tmp_path: Path) -> None:
-    home = hostile_story(tmp_path)
-    text = html.render(contents(home, "hostile", "c1"))
+def test_data_cannot_end_its_block(few_rows: None, attack: Contents) -> None:
+    text = html.render(attack)
     block = text[text.index('id="later">') : text.index("</script>", text.index('id="later">'))]
     assert "<" not in block
     assert "window.ran" in block
     assert json.loads(block.partition(">")[2])
+
+
+def test_a_campaign_without_a_round_says_so(capped: Contents) -> None:
+    none = {"rounds": 0, "quiet": 0, "seen": 0, "confirmed": 0, "rejected": 0, "outcome": "running", "reason": None}
+    empty = replace(
+        capped,
+        told={**capped.told, **none, "why": None, "not_run": []},
+        rounds=(),
+        strategies=(),
+        findings=(),
+        runs=(),
+        figures=figures((), (), ()),
+    )
+    text = Page(html.render(empty)).text
+    assert "No round is decided yet." in text
+    assert "nothing was spent on silence, and nothing is known of it" in text
+    assert "What fewer passes would have missed" not in text
+
+
+def test_of_very_many_rounds_the_latest_are_in_the_tables_and_the_others_counted(capped: Contents) -> None:
+    last = capped.rounds[-1]
+    many = [{**last, "round": number} for number in range(1, 301)]
+    looks = [{**row, "round": number} for number in range(1, 301) for row in capped.runs[-1:]]
+    told = {**capped.told, "rounds": 300}
+    page = html.render(replace(capped, rounds=many, runs=looks, told=told, figures=figures(many, (), ())))
+    assert page.count("180 rounds left out here") == 3
+    assert '<th scope="row">300</th>' in page
+    assert '<th scope="row">180</th>' not in page
 
 
 def test_html_is_the_report_that_a_person_is_sent_to(story: Home) -> None:

@@ -41,6 +41,15 @@ def test_a_curve_of_any_length_is_drawn_in_the_colours_of_the_page(many: int) ->
     assert f"of K = {2}" in chart.says
 
 
+@pytest.mark.parametrize("most", [0, 1, 2, 7, 84, 99_999])
+def test_counts_have_whole_numbers_on_their_axis(most: int) -> None:
+    chart = charts.discovery([Point(1, most, 0, most, False, False, True)], 2, 0)
+    numbers = re.findall(r">([\d.,]+)</text>", chart.svg)
+    assert "0" in numbers
+    assert not [each for each in numbers if "." in each]
+    assert len(numbers) <= 9
+
+
 def test_sets_that_are_too_many_to_draw_are_left_to_the_table() -> None:
     names = [f"strategy_{number:02}" for number in range(30)]
     sets = [Shared(tuple(names[at : at + 2]), 60 - at) for at in range(29)]
