@@ -185,7 +185,7 @@ def test_a_label_of_two_sweeps_is_refused_until_one_is_named(home: Home, capsys:
     capsys.readouterr()
     for command in (["fix", "api/no_owner", "--by", "ann"], ["show", "api/no_owner"]):
         assert main(["findings", *command]) == 2
-        assert "names findings of 2 sweeps (say which sweep is meant: other, small)" in capsys.readouterr().err
+        assert "names findings of 2 sweeps\n  help: say which sweep is meant: other, small\n" in capsys.readouterr().err
     act("fix", "api/no_owner", "--by", "ann", "--sweep", "other")
     act("fix", "web/no_owner", "--by", "ann", "--campaign", "small/d0")
     act("explain", "api/no_owner", "--sweep", "small")
