@@ -1,11 +1,8 @@
 """The names that analysts rely on: views, macros and columns, said here again by hand, and that each is explained."""
 
-from pathlib import Path
-
 import pytest
 
 from drysweep_pipeline.history import history
-from drysweep_pipeline.history.page import page
 from drysweep_pipeline.history.reference import Described, reference
 from drysweep_pipeline.home import Home
 from tests.publishing import Sweeping, ask, one_campaign
@@ -92,8 +89,3 @@ def test_what_is_explained_is_what_there_is(described: dict[str, Described], rea
 def test_the_history_tells_when_and_up_to_which_round_it_was_published(read: Sweeping) -> None:
     sql = "select sweep, campaign, round, outcome, rounds, now() - published_at < interval 1 hour from published()"
     assert ask(read, sql) == [("registry", "c1", 3, "converged", 3, True)]
-
-
-def test_the_page_of_tables_is_current() -> None:
-    page_of_tables = Path(__file__).parents[2] / "docs" / "reference" / "tables.md"
-    assert page_of_tables.read_text(encoding="utf-8") == page(), "views or comments changed: run `make reference`"
