@@ -9,6 +9,9 @@ from drysweep_pipeline.history.comments import MACROS, VIEWS, call
 from drysweep_pipeline.history.edition import CONFIG, fill
 from drysweep_pipeline.history.parquet import OF_A_CAMPAIGN, OF_A_SWEEP
 
+# Ids and instants are both given as texts; without a type, what is only passed on would have none either.
+_NOTHING = "cast(null as varchar)"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -42,7 +45,9 @@ def reference() -> list[Described]:
         ]
         macros = [
             # What its parameters hold does not matter to what a macro's columns are.
-            Described(name, call(name, named), grain, _columns(connection, call(name, ("null",) * len(named)), meaning))
+            Described(
+                name, call(name, named), grain, _columns(connection, call(name, (_NOTHING,) * len(named)), meaning)
+            )
             for name, (named, grain, meaning) in MACROS.items()
         ]
     return views + macros
