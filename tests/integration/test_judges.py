@@ -539,7 +539,7 @@ def test_retries_of_a_judge_that_fails_midway_count_though_nobody_was_heard(
     assert budget_of(campaign, 1).used.calls == 1 + 2 + 2, "two findings, and both that were set aside for once more"
 
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "declaring.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "judges.md"
 _EXAMPLE = re.compile(
     r"^## (?P<heading>[^\n]+)\n(?:(?!^## ).)*?```yaml\njudge: (?P<judge>[^\n]+)\n```\n\n`(?P<file>\w+\.py)`[^\n]*:\n\n"
     r"```python\n(?P<text>.*?)^```$",
