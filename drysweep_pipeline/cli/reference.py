@@ -17,16 +17,18 @@ in the [glossary](../glossary.md), and what a command returns in [exit codes](ex
 
 What holds for all of them:
 
-- `SWEEP` is a name under `assets/sweeps` or the path of a YAML file. `CAMPAIGN` is `ID`, or `SWEEP/ID` where two sweeps have one.
-- Everything lies under one home: `--home`, else `DRYSWEEP_HOME`, else `.drysweep` beside the nearest `pyproject.toml` or the
-  YAML file.
-- With `--json`, stdout is one JSON object with `schema_version` (one a line where a command answers for several things), an error too;
-  all else is on stderr.
-- Who drives a campaign (`run`, `resume`, `go`, `decide`, `backfill`, `demo`) shows on stderr what each strategy does: in place
-  on a terminal, a line an event elsewhere, nothing with `--quiet`. `NO_COLOR` and `TERM=dumb` are respected.
-- A table that is too wide for the terminal (120 columns where there is none) is printed as records, a line a column, and never cut.
-- `run --campaign ID` goes on with an unfinished campaign of that id if the declaration is still the same, and is refused otherwise;
-  `plan --campaign ID` tells what that would do.
+- `SWEEP` is a name under `assets/sweeps` or the path of a YAML file. `CAMPAIGN` is `ID`, or `SWEEP/ID` where two
+  sweeps have one.
+- Everything lies under one home: `--home`, else `DRYSWEEP_HOME`, else `.drysweep` beside the nearest `pyproject.toml`
+  or the YAML file.
+- With `--json`, stdout is one JSON object with `schema_version` (one a line where a command answers for several
+  things), an error too; all else is on stderr.
+- Who drives a campaign (`run`, `resume`, `go`, `decide`, `backfill`, `demo`) shows on stderr what each strategy does:
+  in place on a terminal, a line an event elsewhere, nothing with `--quiet`. `NO_COLOR` and `TERM=dumb` are respected.
+- A table that is too wide for the terminal (120 columns where there is none) is printed as records, a line a column,
+  and never cut.
+- `run --campaign ID` goes on with an unfinished campaign of that id if the declaration is still the same, and is
+  refused otherwise; `plan --campaign ID` tells what that would do.
 """
 _TAIL = """\
 ## Completion
