@@ -37,7 +37,7 @@ check: lint types test  ## All of lint, types and test
 
 docs: $(STAMP)  ## Build the documentation as a site, its links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file .mkdocs/mkdocs.yml
-	@echo build/site/index.html
+	@echo 'build/site/index.html; its search works at http://127.0.0.1:8000 after: $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site'
 
 bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios
 	$(BIN)/python -m benchmarks

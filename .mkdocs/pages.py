@@ -13,6 +13,9 @@ _OUTSIDE = re.compile(r"\]\((?:\.\./)+((?:README|CONTRIBUTING|CHANGELOG|examples
 # Files that are no pages are there to be read in the tree.
 _NO_PAGE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?!\.\./)(?:examples|assets)/[^)#]*(?<!\.md)\)")
 _DECISIONS = "decisions/"
+_STYLE = "site.css"
+# A name of one line, which may be too long for a cell of a table. Blocks of code end with a line of their own.
+_NAME = re.compile(r"<code>([^<\n]{10,})</code>")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -29,7 +32,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         content = _leading_into_docs(path.read_text(encoding="utf-8"), name.count("/"))
         hidden = InclusionLevel.NOT_IN_NAV
         files.append(File.generated(config, f"tree/{name}", content=content, inclusion=hidden))
+    style = (ROOT / ".mkdocs" / _STYLE).read_text(encoding="utf-8")
+    files.append(File.generated(config, _STYLE, content=style))
     return files
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Let long names be broken after an underscore or a slash, so that a narrow screen shows all of a table."""
+    return _NAME.sub(_breakable, html)
+
+
+def _breakable(name: re.Match[str]) -> str:
+    return "<code>" + re.sub("([_/])", r"\1<wbr>", name[1]) + "</code>"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
