@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -12,7 +13,6 @@ import pyarrow.compute as pc
 
 Mask: TypeAlias = Callable[[Any], Any]
 _WORD = re.compile(r"[A-Za-z0-9_]")
-_LINE_END = pa.scalar("\n", pa.large_string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,15 @@ def _rows(batch: pa.RecordBatch, pattern: str) -> pa.Array | None:
     if not texts or not batch.num_rows:
         return None
     # A line end stands for the beginning and the end of a text in all that detectors look for.
-    rows = pc.binary_join_element_wise(*texts, _LINE_END, null_handling="replace")
+    rows = pc.binary_join_element_wise(*texts, _line_end(), null_handling="replace")
     found = _found(rows, pattern)
     return found if pc.any(found).as_py() else None
+
+
+@cache
+def _line_end() -> pa.Scalar:
+    # The first value that pyarrow makes has it load pandas where that is installed: not before there is a table.
+    return pa.scalar("\n", pa.large_string())
 
 
 def _column(column: pa.Array, wanted: Wanted, inside: Mask | None, found: pa.Array | None) -> pa.Array:
