@@ -1,6 +1,5 @@
 """A new project works as it is: Dagster takes it, its own tests pass, and its sweep runs to its outcome."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from drysweep_pipeline.cli import main
+from drysweep_pipeline.home import Home
 from drysweep_pipeline.projects import Project, begin
+from drysweep_pipeline.reports.summary import summary
+from tests.sweeps import begin as begin_campaign
+from tests.sweeps import run_to_its_end
 
 TOOLS = Path(sys.executable).parent
 CAME_TO = {
@@ -35,12 +37,11 @@ def in_project(project: Project, *command: str) -> str:
     return done.stdout
 
 
-def swept(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    monkeypatch.chdir(project.folder)
-    monkeypatch.delenv("DRYSWEEP_HOME", raising=False)
-    assert main(["run", project.sweep, "--json"]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+def swept(project: Project) -> dict[str, Any]:
+    """Sweep it by the engine, without Dagster, where the command would; the tutorial is run with the command."""
+    path, home = project.folder / "assets" / "sweeps" / project.sweep / "defs.yaml", Home(project.folder / ".drysweep")
+    campaign = run_to_its_end(begin_campaign(path, home))
+    return summary(home, project.sweep, campaign.id)
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +61,14 @@ def test_the_tests_of_a_new_project_pass_without_a_warning(project: Project) -> 
     assert "warning" not in said
 
 
-def test_the_first_sweep_of_a_new_project_comes_to_what_its_readme_says(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = swept(project, monkeypatch, capsys)
+def test_the_first_sweep_of_a_new_project_comes_to_what_its_readme_says(project: Project) -> None:
+    told = swept(project)
     assert (told["new"], told["verdict"]) == CAME_TO["minimal"]
     assert told["verdict"] in (project.folder / "README.md").read_text(encoding="utf-8")
     assert told["repeats"] == 0
-    assert (project.folder / ".drysweep" / "sweeps" / "services").is_dir()
 
 
-def test_the_tests_of_a_new_project_fail_where_its_declaration_or_what_it_finds_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tests_of_a_new_project_fail_where_its_declaration_or_what_it_finds_is_wrong(tmp_path: Path) -> None:
     made = begin(tmp_path / "made")
     sweep = made.folder / "assets" / "sweeps" / "services"
     (sweep / "left_out.sql").write_text("select 1 as service from nowhere")
@@ -82,12 +78,10 @@ def test_the_tests_of_a_new_project_fail_where_its_declaration_or_what_it_finds_
 
 
 @pytest.mark.soak
-def test_the_registry_of_four_hundred_services_is_swept_in_a_new_project_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_registry_of_four_hundred_services_is_swept_in_a_new_project_too(tmp_path: Path) -> None:
     made = begin(tmp_path / "made", "config_registry", "endpoints")
     assert "All definitions loaded successfully." in in_project(made, "dg", "check", "defs")
     assert "3 passed" in in_project(made, "pytest", "-q", "-p", "no:cacheprovider")
-    told = swept(made, monkeypatch, capsys)
+    told = swept(made)
     assert (told["new"], told["verdict"]) == CAME_TO["config_registry"]
     assert told["verdict"] in (made.folder / "README.md").read_text(encoding="utf-8")

@@ -1,11 +1,6 @@
 """Looking beyond convergence: what K missed is counted, and nothing takes the convergence back."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +11,9 @@ from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import people
 from drysweep_pipeline.engine.campaign import Campaign, Overrides, load
 from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.state import read_state
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
@@ -117,21 +114,21 @@ def test_a_replay_agrees_and_tells_what_another_k_would_have_missed(tmp_path: Pa
     assert (four["outcome"], four["missed"]) == ("running", 0)
 
 
-def test_no_round_beyond_is_no_number_of_rounds(tmp_path: Path, home: Home) -> None:
+def test_no_round_beyond_is_no_number_of_rounds(tmp_path: Path, home: Home, capsys: Any) -> None:
     with pytest.raises(DeclarationError, match="looks at no round"):
         begun(tmp_path, home, 0)
+    assert main(["run", str(tmp_path / "sweep.yaml"), "--past", "0", "--home", str(home.root), "--json"]) == 2
+    assert "looks at no round" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_a_run_that_is_killed_beyond_convergence_goes_on_there(tmp_path: Path, home: Home, capsys: Any) -> None:
-    path = declare(tmp_path, {"one": ONE_A_ROUND}, one={"angles": ANGLES})
-    given = ["run", str(path), "--past", "3", "--campaign", "c1", "--home", str(home.root), "--json"]
-    command = [sys.executable, "-m", "drysweep_pipeline.cli", *given]
-    with subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        landing = home.sweep("small").landing("c1")
-        deadline = time.monotonic() + 120
-        while not (landing / "r005" / "plan.json").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
+def test_a_run_that_ended_in_the_middle_of_a_round_beyond_convergence_goes_on_there(
+    tmp_path: Path, home: Home, capsys: Any
+) -> None:
+    campaign = begun(tmp_path, home, 3)
+    for round in (1, 2, 3, 4):
+        steps(campaign, round)
+    plan(campaign, 5)
+    list(wave(campaign, 5))
     now = standing(load(home, "small", "c1"))
     assert (now.outcome, now.converged_at) == ("running", 3)
     assert main(["resume", "c1", "--home", str(home.root), "--json"]) == 0

@@ -145,12 +145,13 @@ def test_a_pipe_has_a_line_an_event_with_its_time_and_stdout_is_json_alone(
     place: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     home = str(place / "piped")
-    assert main(["run", str(place / "sweep.yaml"), "--home", home, "--campaign", "mine", "--json"]) == 0
+    given = ["run", str(place / "sweep.yaml"), "--home", home, "--campaign", "mine", "--rounds", "1", "--json"]
+    assert main(given) == 3
     printed = capfd.readouterr()
-    assert json.loads(printed.out)["outcome"] == "converged"
+    assert json.loads(printed.out)["outcome"] == "budget_exceeded"
     assert "\x1b" not in printed.err
     *lines, verdict = printed.err.splitlines()
-    assert verdict.startswith("CONVERGED")
+    assert verdict.startswith("NOT CONVERGED")
     assert all(re.match(r"\d\d:\d\d:\d\dZ small/mine round \d: ", line) for line in lines), lines
     first = [line.partition(": ")[2] for line in lines if " round 1: " in line]
     assert first[:2] == ["reads the material", "2 strategies search: labels, names"]
@@ -158,7 +159,8 @@ def test_a_pipe_has_a_line_an_event_with_its_time_and_stdout_is_json_alone(
         "labels ran, 2 rows, T s",
         "names ran, 2 rows, T s",
     ]
-    assert first[4:] == ["2 fresh, of 2 distinct findings", "decided: quiet 0 of 2, 2 of 200 calls"]
+    decided = "decided: budget_exceeded (rounds), quiet 0 of 2, 2 of 200 calls"
+    assert first[4:] == ["2 fresh, of 2 distinct findings", decided]
 
 
 def test_who_wants_quiet_has_it(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
