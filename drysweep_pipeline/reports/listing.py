@@ -12,7 +12,7 @@ from typing import Any
 from drysweep_pipeline.biography import held
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.shown import Cut, cut, number
+from drysweep_pipeline.reports.shown import Cut, called, cut, number
 from drysweep_pipeline.reports.text import count, safe_text
 
 ROWS_BYTES = 1_500_000
@@ -98,7 +98,7 @@ def _found(said: Contents) -> Iterator[Found]:
     for row in said.findings[:LISTED]:
         life = _life(row, rulings.get(row["fp"]), happened[row["fp"]], said.told["campaign"])
         yield Found(
-            title=cut(row["title"] or row["label"], Cut.TITLE),
+            title=cut(called(row), Cut.TITLE),
             severity=row["severity"] or "unknown",
             status=row["status"],
             where=_where(row),

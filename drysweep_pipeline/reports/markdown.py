@@ -8,6 +8,7 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import MEANS
+from drysweep_pipeline.reports.shown import called
 from drysweep_pipeline.reports.since import NONE_BEFORE, limits, name_of
 from drysweep_pipeline.reports.steps import Step
 from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
@@ -142,8 +143,7 @@ def _severity(severity: str, rows: Sequence[Row], told: Mapping[str, Any], optio
 
 def _finding(row: Row) -> tuple[str, ...]:
     where = f"{row['path']}:{row['line']}" if row["path"] and row["line"] is not None else row["path"]
-    title = row["title"] or row["label"]
-    return (cell(title), cell(row["status"]), cell(where), cell(", ".join(row["strategies"])), row["fp"][:8])
+    return (cell(called(row)), cell(row["status"]), cell(where), cell(", ".join(row["strategies"])), row["fp"][:8])
 
 
 def _strategies(strategies: Sequence[Row]) -> Iterator[str]:

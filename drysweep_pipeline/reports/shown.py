@@ -1,7 +1,9 @@
-"""How numbers and long texts stand in the page: numbers with their thousands apart, texts cut with the cut said."""
+"""How findings, numbers and long texts stand in the page: by what tells them apart, thousands apart, the cut said."""
 
 import re
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
 
 ADDRESS = re.compile(r"(https?://[^\s<>\"'`]+)")
 """What becomes a link: an http or https address and no other, up to what could not be one."""
@@ -25,6 +27,14 @@ class Figure(str):
 def cut(text: str, limit: int) -> str:
     """Return a text of at most so many characters, and how many more there were."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
+
+
+def called(finding: Mapping[str, Any]) -> str:
+    """Return what a finding is called: its label, where its finder gave no title and the label tells more of it."""
+    subject, kind, label, title = (finding[name] for name in ("subject", "kind", "label", "title"))
+    says_no_more = label in (subject, kind, f"{subject}/{kind}", f"{kind}/{subject}")
+    is_own = title and (title != f"{kind}: {subject}" or says_no_more)
+    return str(title if is_own else label)
 
 
 def number(value: float) -> Figure:

@@ -115,6 +115,19 @@ def test_every_filter_narrows_by_its_own(
     assert rows(page)
 
 
+@pytest.mark.parametrize(("name", "value"), [("severity", "nit"), ("owner", "nobody"), ("strategy", "z")])
+def test_an_address_that_asks_for_what_there_is_none_of_shows_nothing_and_says_so(
+    opened: Open, story: dict[str, Path], name: str, value: str
+) -> None:
+    page = opened(story["c1"], f"#{name}={value}")
+    assert rows(page) == []
+    expect(page.locator("#shown")).to_have_text("0 of 5 findings")
+    assert page.input_value(f"select[name={name}]") == value
+    assert page.inner_text(f"select[name={name}] option:checked") == f"{value} (0)"
+    page.click("button[type=reset]")
+    expect(page.locator("#shown")).to_have_text("5 findings")
+
+
 def test_a_keyboard_is_enough(opened: Open, story: dict[str, Path]) -> None:
     page = opened(story["c1"])
     page.keyboard.press("Tab")
@@ -163,6 +176,19 @@ def test_a_phone_never_scrolls_sideways(opened: Open, story: dict[str, Path], ca
     assert min(sizes) >= 12
 
 
+def test_what_is_wider_than_a_phone_says_that_it_can_be_scrolled(opened: Open, story: dict[str, Path]) -> None:
+    page = opened(story["c1"], viewport=PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    page.wait_for_timeout(100)
+    said = page.eval_on_selector_all(
+        ".scroll", "all => all.map(e => [e.scrollWidth > e.clientWidth, getComputedStyle(e, '::before').content])"
+    )
+    assert any(wide for wide, _ in said)
+    assert all(("sideways" in words) == wide for wide, words in said)
+    wide = "svg:not(.shape), table"
+    assert page.eval_on_selector_all(wide, "all => all.filter(e => !e.closest('.scroll')).length") == 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("campaign", ["c1", "c2"])
 def test_every_text_stands_out_from_its_ground(
@@ -184,6 +210,17 @@ def test_paper_shows_what_matched_and_nothing_to_press(opened: Open, two_thousan
     assert len(rows(page)) == matched > 0
     made = page.pdf(path=tmp_path / "report.pdf", format="A4")
     assert made.startswith(b"%PDF")
+
+
+def test_paper_counts_the_findings_once_unless_some_are_left_out(opened: Open, story: dict[str, Path]) -> None:
+    page = opened(story["c1"])
+    page.emulate_media(media="print")
+    assert page.locator("#shown").is_hidden()
+    page.emulate_media(media="screen")
+    page.select_option("select[name=severity]", "blocker")
+    expect(page.locator("#shown")).to_have_text("2 of 5 findings")
+    page.emulate_media(media="print")
+    assert page.locator("#shown").is_visible()
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@ import pytest
 from drysweep_pipeline.reports import FORMATS, WRITTEN
 from drysweep_pipeline.reports.json import _finding
 from drysweep_pipeline.reports.sentence import sentence
+from drysweep_pipeline.reports.shown import called
 from drysweep_pipeline.reports.summary import _states
 from drysweep_pipeline.reports.text import cell, code, prose, safe_text
 from drysweep_pipeline.values import Outcome
@@ -162,3 +163,19 @@ def test_a_number_that_json_lacks_does_not_keep_a_report_from_being_written() ->
     row = _finding({"label": "a", "attributes": '{"a": NaN, "b": -Infinity, "c": 1e999, "d": 1.5}'})
     assert row["attributes"] == {"a": "NaN", "b": "-Infinity", "c": "1e999", "d": 1.5}
     assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+@pytest.mark.parametrize(
+    ("title", "label", "name"),
+    [
+        ("no owner in api.yaml", "api/no_owner", "no owner in api.yaml"),
+        ("no_owner: api", "api/no_owner", "no_owner: api"),
+        ("no_owner: api", "no_owner", "no_owner: api"),
+        ("no_owner: api", "api/no_owner/line 7", "api/no_owner/line 7"),
+        (None, "api/no_owner", "api/no_owner"),
+    ],
+)
+def test_a_finding_is_called_by_its_label_where_a_default_title_would_not_tell_it_apart(
+    title: str | None, label: str, name: str
+) -> None:
+    assert called({"subject": "api", "kind": "no_owner", "title": title, "label": label}) == name

@@ -1,4 +1,15 @@
 "use strict";
+// What is wider than its place says that it is, which neither a finger nor a printed bar tells.
+(function () {
+  const places = document.querySelectorAll(".scroll");
+  const look = () => {
+    for (const place of places) place.classList.toggle("wide", place.scrollWidth > place.clientWidth + 1);
+  };
+  look();
+  addEventListener("resize", look);
+  document.addEventListener("toggle", look, true);
+})();
+
 // The filter over the findings. Rows that are in the page are used as they are; those of a long list that are not come
 // from the data beside it, and become rows when they are shown. Whatever others wrote is only ever set as text.
 (function () {
@@ -63,17 +74,27 @@
     return row;
   }
 
+  const counted = {};
+  function offer(name, value) {
+    form.elements[name].append(new Option(value + " (" + (counted[name].get(value) || 0) + ")", value));
+  }
   function fill() {
     for (const name of names) {
-      const counts = new Map();
+      const counts = (counted[name] = new Map());
       for (const each of all) {
         const values = name === "strategy" ? each.strategies : [each.cells[column[name]]];
         for (const value of values) counts.set(value, (counts.get(value) || 0) + 1);
       }
       const values = Array.from(counts.keys());
       if (name !== "severity") values.sort();
-      for (const value of values.slice(0, 500)) form.elements[name].append(new Option(value + " (" + counts.get(value) + ")", value));
+      for (const value of values.slice(0, 500)) offer(name, value);
     }
+  }
+  // An address may name what this page has none of, or what was not offered: asked for all the same, and told as such.
+  function choose(name, value) {
+    const select = form.elements[name];
+    if (value && !Array.from(select.options).some((each) => each.value === value)) offer(name, value);
+    select.value = value;
   }
 
   let matches = all, limit = page, visible = [];
@@ -105,8 +126,10 @@
     if (later.length) body.append(...next.map((each) => each.row));
     visible = next;
     said.textContent =
-      (matches.length === all.length ? "" : matches.length + " of ") + all.length + " findings" +
+      (matches.length === all.length ? "" : matches.length + " of ") + all.length + (all.length === 1 ? " finding" : " findings") +
       (next.length < matches.length ? ", the first " + next.length + " of them shown" : "");
+    // The sentence above the list has said this much; on paper, where nothing can be pressed, once is enough.
+    said.classList.toggle("all", next.length === all.length);
     const left = matches.length - next.length;
     more.hidden = !left;
     more.firstElementChild.textContent = "Show " + Math.min(left, page * 5) + " more";
@@ -121,7 +144,8 @@
   function take() {
     if (!location.hash.includes("=")) return false;
     const asked = new URLSearchParams(location.hash.slice(1));
-    for (const name of ["q"].concat(names)) form.elements[name].value = asked.get(name) || "";
+    form.elements.q.value = asked.get("q") || "";
+    for (const name of names) choose(name, asked.get(name) || "");
     return true;
   }
 
