@@ -13,7 +13,7 @@ from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import opened
-from drysweep_pipeline.replay.pipeline import steps
+from drysweep_pipeline.replay import pipeline
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 # Finds every service without an owner.
@@ -60,6 +60,12 @@ def declare(folder: Path, strategies: dict[str, str], **attributes: Any) -> Path
 def begin(path: Path, home: Home, **options: Any) -> Campaign:
     """Start a campaign of the declared sweep."""
     return start(home, read_declaration(path), **{"as_of": AS_OF, "driver": "cli", **options})
+
+
+def steps(campaign: Campaign, round: int) -> None:
+    """Run one round by the engine's steps, and keep the ledger open meanwhile; no other process may open it then."""
+    with opened(campaign.home.ledger):
+        pipeline.steps(campaign, round)
 
 
 def run_to_its_end(campaign: Campaign) -> Campaign:

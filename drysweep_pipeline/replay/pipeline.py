@@ -15,7 +15,6 @@ from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.ledger import opened
 from drysweep_pipeline.replay import answer, scripted
 from drysweep_pipeline.replay.scenario import Action, RevertResolves, Scenario, ScriptedCampaign
 from drysweep_pipeline.reports.summary import summary
@@ -37,15 +36,13 @@ def replay(scenario: Scenario, drive: Drive, home: Home) -> list[dict[str, Any]]
 
 
 def steps(campaign: Campaign, round: int) -> None:
-    """Run one round by the engine's steps, one after the other, in this process, which keeps the ledger meanwhile."""
-    # Most of the steps open it, and what takes long is opening a file that this process does not have open.
-    with opened(campaign.home.ledger):
-        plan(campaign, round)
-        for _ in wave(campaign, round):
-            pass
-        rounds.take_in(campaign, round)
-        rounds.judge(campaign, round)
-        rounds.decide(campaign, round)
+    """Run one round by the engine's steps, one after the other, in this process."""
+    plan(campaign, round)
+    for _ in wave(campaign, round):
+        pass
+    rounds.take_in(campaign, round)
+    rounds.judge(campaign, round)
+    rounds.decide(campaign, round)
 
 
 def sweep_name(scenario: Scenario) -> str:
