@@ -31,7 +31,7 @@ def campaigns(
 
     Example: drysweep campaigns my_sweep
     """
-    from drysweep_pipeline.cli.output import note, put_json, put_table
+    from drysweep_pipeline.cli.output import note, put, put_json, put_table
     from drysweep_pipeline.history.reading import history
 
     place = home_of(home)
@@ -50,8 +50,9 @@ def campaigns(
         now = datetime.now(UTC)
         aged = [{**row, "age": age(datetime.fromisoformat(row["as_of"]), now)} for row in listed]
         named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in aged]
-        shown = [*_SHOWN, "waits_for"] if waiting else list(_SHOWN)
-        put_table(shown, [[row[name] for name in shown] for row in named], right=_NUMBERS)
+        put_table(list(_SHOWN), [[row[name] for name in _SHOWN] for row in named], right=_NUMBERS)
+        for (sweep_of, _), sentence in waiting.items():
+            put(f"{sweep_of}/{sentence}")
         if not listed:
             note("there is no campaign yet; `drysweep run SWEEP` starts one")
     return 0
@@ -70,7 +71,7 @@ def _waiting(home: Home, sweeps: set[str]) -> dict[tuple[str, str], str]:
     from drysweep_pipeline.reports.waiting import at_state, waits_for
 
     found = {}
-    for sweep in sweeps:
+    for sweep in sorted(sweeps):
         states = read_states(home.sweep(sweep).root / "state")
         for state in states:
             if waiting := waits_for(at_state(state, states)):

@@ -43,8 +43,8 @@ def list_(
     what: Annotated[
         str | None, typer.Argument(metavar="SWEEP|CAMPAIGN", help="Only this sweep's, or this campaign's.")
     ] = None,
-    status: Annotated[list[str] | None, typer.Option(help="Only of this status; may be given again.")] = None,
-    severity: Annotated[list[str] | None, typer.Option(help="Only of this severity; may be given again.")] = None,
+    status: Annotated[list[str] | None, typer.Option(help="Only of this status, or several with commas.")] = None,
+    severity: Annotated[list[str] | None, typer.Option(help="Only of this severity, or several with commas.")] = None,
     owner: Annotated[str | None, typer.Option(help="Only of this owner.")] = None,
     rejected: Annotated[bool, typer.Option("--rejected", help="The rejected ones too.")] = False,
     limit: Annotated[int | None, typer.Option(min=0, help="At most so many.")] = None,
@@ -55,11 +55,11 @@ def list_(
 
     With the outcome that they stand under.
 
-    Example: drysweep findings list my_sweep --severity blocker --status open
+    Example: drysweep findings list my_sweep --severity blocker --status open,reopened
     """
     from drysweep_pipeline.cli.findings_shown import Filter, listed
 
-    return listed(home, Filter(what, tuple(status or ()), tuple(severity or ()), owner, rejected, limit), json)
+    return listed(home, Filter(what, _words(status), _words(severity), owner, rejected, limit), json)
 
 
 @app.command("show")
@@ -263,6 +263,11 @@ def apply(
     from drysweep_pipeline.cli.findings_acts import apply_file
 
     return apply_file(file, by, sweep, campaign, home, as_json=json)
+
+
+def _words(given: list[str] | None) -> tuple[str, ...]:
+    """Return what was given with an option, also where it was given several times or with commas."""
+    return tuple(word.strip() for each in given or () for word in each.split(","))
 
 
 def _given(by: str | None, reason: str | None, evidence: str | None) -> dict[str, str | None]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.biography import Biography, biography, held
+from drysweep_pipeline.cli.fitting import fitted
 from drysweep_pipeline.cli.options import find_campaign, home_of, project_root
-from drysweep_pipeline.cli.output import put, put_json, put_table
+from drysweep_pipeline.cli.output import note, put, put_json, put_table, table_width
 from drysweep_pipeline.declaration import find_sweeps, read_declaration
 from drysweep_pipeline.declaration.refusals import did_you_mean
 from drysweep_pipeline.engine.naming import meant, short
@@ -17,10 +18,14 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.history.findings import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Severity, State, Verdict
 
 STATUSES = (*(state.value for state in State), Verdict.REJECTED.value, Verdict.UNDECIDED.value)
-_SHOWN = ("fp", "status", "severity", "finding", "owner", "where", "last seen", "not observed")
+_SHOWN = ("fp", "sweep", "status", "severity", "finding", "owner", "where", "last seen", "not observed")
+# What may be cut to the width of a terminal, and what may have no room there; JSON and `show` have all of it.
+_CUT = ("finding", "owner", "where", "last seen", "sweep")
+_SPARE = ("not observed", "owner", "last seen")
 # How much of a fingerprint a person needs to see; a command takes six characters.
 _BEGINNING = 8
 _WHAT = ("label", "fp", "severity", "title", "subject", "kind", "scope", "owner", "evidence")
@@ -51,7 +56,7 @@ def listed(given: Path | None, wanted: Filter, as_json: bool) -> int:
         put_json(_list_json(heads, shown, len(kept), len(found) - len(kept)))
         return 0
     if shown:
-        put_table(list(_SHOWN), [_line(row) for row in shown])
+        _put_list(shown)
     put(_counted(len(shown), len(kept), len(found) - len(kept)))
     for head in heads:
         put(f"{head['sweep']}/{head['campaign']}: {summary(home, head['sweep'], head['campaign'])['verdict']}")
@@ -134,11 +139,24 @@ def _list_json(heads: list[Row], shown: list[Row], total: int, left_out: int) ->
     }
 
 
+def _put_list(shown: list[Row]) -> None:
+    """Print findings as a table that fits, with their sweeps where they are of several."""
+    rows = [["" if value is None else safe_text(str(value)) for value in _line(row)] for row in shown]
+    names, sweep = list(_SHOWN), _SHOWN.index("sweep")
+    if len({row["sweep"] for row in shown}) == 1:
+        names, rows = [*_SHOWN[:sweep], *_SHOWN[sweep + 1 :]], [[*row[:sweep], *row[sweep + 1 :]] for row in rows]
+    table = fitted(names, rows, table_width(), cut=_CUT, spare=_SPARE)
+    put_table(table.columns, table.rows)
+    if table.left_out:
+        note(f"no room for {' and '.join(table.left_out)}: a wider terminal or --json has it")
+
+
 def _line(row: Row) -> list[Any]:
     seen = f"{row['last_campaign']} r{row['last_round']}"
     place = _where(row)
     beginning = row["fp"][:_BEGINNING]
-    return [beginning, row["status"], row["severity"], row["label"], row["owner"], place, seen, row["not_observed"]]
+    said = (row["sweep"], row["status"], row["severity"], row["label"], row["owner"])
+    return [beginning, *said, place, seen, row["not_observed"]]
 
 
 def _where(row: Row) -> str:

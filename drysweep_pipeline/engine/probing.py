@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline import candidates, sandbox
 from drysweep_pipeline.budget import free_meter
@@ -28,12 +29,16 @@ from drysweep_pipeline.stability import Compared, Identity, Steady, compare
 from drysweep_pipeline.values import ONE_CALL, Usage
 from drysweep_pipeline.variation import look
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 LOOKS = 2
 # What a strategy is told that asks; no campaign of this name is recorded.
 _CAMPAIGN = "probe"
 _IDENTITIES = "select distinct identity from read_parquet(?, hive_partitioning = false)"
 _NAMED = 1000
-# By the time that rows are prepared, these have been taken from the fingerprint where they were not given.
+# By the time that rows are prepared, these have been taken from the fingerprint's first and last field where they were
+# not given.
 _FILLED_IN = ("subject", "kind")
 
 
@@ -130,7 +135,9 @@ def _look(asker: Campaign, strategy: Strategy, snapshot: Snapshot) -> Looked:
     first = taken.first_refused[0] if taken.first_refused else None
     refusal = f"row {first.row}: {first.reason}" if first else None
     failure = str(found.failure) if found.failure is not None else None
-    return Looked(identities, frozenset(_named(found)), taken.refused, failure or refusal, usage)
+    return Looked(
+        identities, frozenset(_named(found, sweep.fingerprint.fields)), taken.refused, failure or refusal, usage
+    )
 
 
 def _landed(
@@ -145,7 +152,7 @@ def _landed(
     )
 
 
-def _named(found: Found) -> Iterator[str]:
+def _named(found: Found, fields: tuple[str, ...]) -> Iterator[str]:
     """Yield the fields that a look gave, as the strategy names them."""
     if found.table is not None:
         yield from found.table.column_names
@@ -153,10 +160,25 @@ def _named(found: Found) -> Iterator[str]:
         table = found.prepared.slice(0, _NAMED)
         standard = (name for name in candidates.STANDARD if name not in _FILLED_IN)
         yield from (name for name in standard if table[name].null_count < table.num_rows)
-        for text in table["attributes"].to_pylist():
-            yield from json.loads(text) if text else ()
+        attributes = [json.loads(text) if text else {} for text in table["attributes"].to_pylist()]
+        yield from (name for each in attributes for name in each)
+        first_and_last = zip(_FILLED_IN, (fields[0], fields[-1]), strict=True)
+        yield from (name for name, filled_from in first_and_last if _gave(name, filled_from, table, attributes))
     else:
         yield from (name for row in found.rows or () for name in row)
+
+
+def _gave(name: str, filled_from: str, table: "pa.Table", attributes: list[dict[str, Any]]) -> bool:
+    """Tell whether a strategy gave a field that would else be filled in from a field of the fingerprint."""
+    if name == filled_from:
+        return bool(table.num_rows)
+    if filled_from in table.column_names:
+        source = table[filled_from].to_pylist()
+    else:
+        source = [each.get(filled_from) for each in attributes]
+    return any(
+        value is not None and value != str(of) for value, of in zip(table[name].to_pylist(), source, strict=True)
+    )
 
 
 def _probed(fields: tuple[str, ...], strategy: Strategy, first: Looked, second: Looked) -> Probe:

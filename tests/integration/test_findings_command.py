@@ -16,7 +16,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
 from tests.findings import copied, everything, swept
-from tests.sweeps import ledger_rows
+from tests.sweeps import begin, declare, ledger_rows, registry, run_to_its_end
 
 Read = pytest.CaptureFixture[str]
 
@@ -363,7 +363,9 @@ def test_what_is_listed_is_open_first_and_worst_first_with_the_outcome_beside(ca
         ("--rejected",): ["api", "web", "tiny", "db", "cron"],
         ("--status", "rejected"): ["cron"],
         ("--status", "contested", "--status", "open"): ["api", "web", "tiny", "db"],
+        ("--status", "contested, open"): ["api", "web", "tiny", "db"],
         ("--severity", "nit"): ["tiny"],
+        ("--severity", "nit,blocker"): ["tiny", "db"],
         ("--owner", "ann", "--limit", "1"): ["api"],
         ("--owner", "nobody"): [],
     }.items():
@@ -375,6 +377,32 @@ def test_what_is_listed_is_open_first_and_worst_first_with_the_outcome_beside(ca
     out = capsys.readouterr().out
     assert "the first 2 of 4 findings; 1 rejected left out" in out
     assert "CONVERGED" in out.splitlines()[-1]
+
+
+def test_findings_of_several_sweeps_are_listed_with_their_sweep_and_long_ones_are_cut(
+    campaign: Campaign, tmp_path: Path, capsys: Read
+) -> None:
+    assert findings("list") == 0
+    head = capsys.readouterr().out.splitlines()[0]
+    assert head.split("  ")[0].rstrip() == "fp"
+    assert "sweep" not in head
+    long = "select repeat('long-', 60) as service, 'no_owner' as failure_mode"
+    other = owned_by_nobody(tmp_path / "other", long)
+    run_to_its_end(begin(other, campaign.home.home, campaign="c1"))
+    assert findings("list") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].split()[:3] == ["fp", "sweep", "status"]
+    assert {line.split()[1] for line in out[1:6]} == {"small", "other"}
+    assert max(map(len, out[:6])) <= 120
+    assert sum("…" in line for line in out[1:6]) == 1
+    assert findings("list", "other", "--json") == 0
+    assert told(capsys)["findings"][0]["label"].startswith("long-" * 60)
+
+
+def owned_by_nobody(folder: Path, query: str) -> Path:
+    """Write a sweep of another name in a folder of its own, and return its file."""
+    registry(folder / "registry", {"api": None})
+    return declare(folder, {"labels": query}, name="other")
 
 
 def test_a_home_without_findings_lists_none(tmp_path: Path, capsys: Read) -> None:

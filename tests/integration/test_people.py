@@ -345,6 +345,11 @@ def tick(path: Path, home: Home, instance: dg.DagsterInstance, hour: int) -> str
     return campaigns(home, "small")[-1]
 
 
+def sentences(home: Home, names: tuple[str, ...]) -> list[str]:
+    """Return what campaigns wait for."""
+    return [summary(home, "small", name)["waits_for"]["sentence"] for name in names]
+
+
 def test_queued_campaigns_start_one_after_the_other_in_the_order_of_their_ticks(
     tmp_path: Path, home: Home, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -358,6 +363,10 @@ def test_queued_campaigns_start_one_after_the_other_in_the_order_of_their_ticks(
     )
     assert main(["status", second]) == 0
     assert f"waits for campaign {first} to end" in capsys.readouterr().out
+    assert main(["campaigns"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["campaign", "age", "outcome", "reason", "rounds", "seen", "confirmed", "rejected"]
+    assert lines[4:] == [f"small/{waits}" for waits in sentences(home, (first, second, third))]
     assert main(["campaigns", "--json"]) == 0
     listed = {row["campaign"]: row["waits_for"] for row in json.loads(capsys.readouterr().out)["campaigns"]}
     assert listed == {

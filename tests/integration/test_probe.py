@@ -32,7 +32,9 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, dict[st
     folder = tmp_path_factory.mktemp("probed")
     registry(folder / "registry", {"api": None, "web": "team"})
     strategies = [command(folder, name, says, **more) for name, says, more in SORTS]
-    strategies.append(function(folder, "called", "yield {'service': 'api', 'failure_mode': str(rng.random())}"))
+    strategies.append(
+        function(folder, "called", "yield {'service': 'api', 'failure_mode': str(rng.random()), 'kind': 'chance'}")
+    )
     (folder / "labels.sql").write_text(NO_OWNER)
     (folder / "guess.sql").write_text("select 'api' as service, cast(random() as varchar) as failure_mode")
     strategies += [{"name": name, "kind": "sql", "query": {"file": f"{name}.sql"}} for name in ("labels", "guess")]
@@ -99,6 +101,9 @@ def test_what_a_strategy_reports_and_never_reports_is_told(probed: Probed) -> No
     assert {"service", "failure_mode", "severity"} <= set(steady["columns"])
     assert "severity" not in steady["missing"]
     assert {"title", "path", "line"} <= set(steady["missing"])
+    [called] = [each for each in told["probe"] if each["strategy"] == "called"]
+    assert called["columns"] == ["failure_mode", "kind", "service"]
+    assert not {"kind", "subject"} & set(steady["columns"]), "what was filled in from the fingerprint it did not give"
 
 
 def test_what_a_campaign_would_suffer_from_returns_2_and_the_cost_is_said_first(probed: Probed) -> None:

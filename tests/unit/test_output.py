@@ -7,6 +7,7 @@ import pytest
 
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.cli.campaigns import age
+from drysweep_pipeline.cli.fitting import fitted, shortened
 from drysweep_pipeline.cli.output import lines_of, note, program, put, put_json, put_table
 from tests.sweeps import NO_OWNER, declare
 
@@ -27,6 +28,30 @@ def test_rows_that_do_not_fit_are_records_and_nothing_is_cut() -> None:
         "fp     y",
         "label",
     ]
+
+
+def test_a_table_is_cut_to_its_width_where_it_may_be_and_says_where() -> None:
+    rows = [["3f2a9c", "api/no_owner/" + "x" * 90, "services/api.yaml:3", "2"], ["99", "db", "", ""]]
+    table = fitted(["fp", "finding", "where", "not observed"], rows, 61, cut=("finding", "where"), spare=("where",))
+    assert table.left_out == []
+    assert table.rows[0] == ["3f2a9c", "api/no_owner/xxxx…", "services/api.yaml:3", "2"]
+    assert table.rows[1] == rows[1]
+    assert max(map(len, lines_of(table.columns, table.rows, 61))) <= 61
+    assert fitted(["finding"], [["short"]], 60, cut=("finding",)).rows == [["short"]]
+
+
+def test_columns_that_have_no_room_are_left_out_in_their_order_and_named() -> None:
+    rows = [["3f2a9c", "x" * 50, "y" * 50, "team:platform", "2"]]
+    columns = ["fp", "finding", "where", "owner", "not observed"]
+    table = fitted(columns, rows, 50, cut=("finding", "where"), spare=("not observed", "owner"))
+    assert (table.columns, table.left_out) == (["fp", "finding", "where", "owner"], ["not observed"])
+    narrow = fitted(columns, rows, 25, cut=("finding", "where"), spare=("not observed", "owner"))
+    assert narrow.left_out == ["not observed", "owner"]
+
+
+def test_wide_characters_are_cut_by_the_columns_that_they_take() -> None:
+    assert shortened("漢字漢字", 6) == "漢字…"
+    assert shortened("漢字", 4) == "漢字"
 
 
 def test_wide_characters_take_two_columns() -> None:
