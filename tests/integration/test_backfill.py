@@ -13,9 +13,8 @@ from drysweep_pipeline.engine.journal import spent, standing
 from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
-from tests.sweeps import begin, declare, registry
+from tests.sweeps import begin, declare, registry, steps
 
 # Finds something new in every round, so that only a ceiling ends it.
 ALWAYS_NEW = "select 'x' || $round as service, 'm' as failure_mode"

@@ -24,10 +24,9 @@ from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import FORMATS
 from tests.finders import declared, rows
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 pytestmark = pytest.mark.skipif(isinstance(available(), str), reason=f"no Landlock here: {available()}")
 

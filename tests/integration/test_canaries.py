@@ -18,12 +18,11 @@ from drysweep_pipeline.errors import MaterialError, Refused
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun, read_manifest
 from drysweep_pipeline.mentions import HIDDEN
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import FORMATS, write_report
 from drysweep_pipeline.reports.summary import summary
 from tests.canaries import OWNERLESS, SERVICE, expecting, planted, said_in
 from tests.finders import command, declared, function, rows, waved
-from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 
 @pytest.fixture(autouse=True)

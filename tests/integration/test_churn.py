@@ -21,11 +21,10 @@ from drysweep_pipeline.errors import RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.material import Snapshot
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Outcome
 from tests.repositories import commit, git, kept, needs_git, repository
-from tests.sweeps import begin, declare, ledger_rows
+from tests.sweeps import begin, declare, ledger_rows, steps
 
 pytestmark = needs_git
 

@@ -18,9 +18,8 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
-from tests.sweeps import begin, declare
+from tests.sweeps import begin, declare, steps
 
 READS = """
     select split_part(line, ' ', 2) as subject, 'k' as kind, split_part(line, ' ', 1) as severity, path

@@ -16,7 +16,7 @@ from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import people
 from drysweep_pipeline.engine.campaign import Overrides
 from drysweep_pipeline.home import Home
-from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 SLOW = """
     select 'x' as service, 'k' as failure_mode
@@ -32,6 +32,22 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DRYSWEEP_HOME", str(tmp_path / "home"))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a campaign, small/mine, that converged; for tests that only read."""
+    folder = tmp_path_factory.mktemp("swept")
+    registry(folder / "registry", {"api": None, "web": "team", "db": None})
+    run_to_its_end(begin(declare(folder, {"labels": NO_OWNER}), Home(folder / "home"), campaign="mine"))
+    return folder
+
+
+@pytest.fixture
+def swept(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(shared)
+    monkeypatch.setenv("DRYSWEEP_HOME", str(shared / "home"))
+    return shared
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -73,7 +89,10 @@ def test_a_campaign_that_waits_for_people_returns_4(place: Path, capsys: pytest.
 def test_a_campaign_whose_strategy_keeps_failing_returns_5(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     raises = "select cast('x' as integer) as service, 'k' as failure_mode"
     path = declare(place, {"labels": NO_OWNER, "raises": raises})
-    assert main(["run", str(path), *OLD, "--json"]) == 5
+    campaign = begin(path, Home(place / "home"), campaign="mine")
+    for round in (1, 2):
+        steps(campaign, round)
+    assert main(["run", str(path), *OLD, "--campaign", "mine", "--json"]) == 5
     assert told(capsys)["reason"] == "not_run"
 
 
@@ -81,9 +100,13 @@ def test_findings_at_a_threshold_return_6_and_known_ones_can_be_left_out(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = declare(place, {"labels": NO_OWNER})
-    assert main(["run", str(path), *OLD, "--fail-on", "major"]) == 6
-    assert main(["run", str(path), "--as-of", "2026-02-01", "--fail-on", "new:major"]) == 0
-    assert main(["run", str(path), "--as-of", "2026-03-01", "--fail-on", "blocker"]) == 0
+    for month, name in enumerate(("first", "second"), start=1):
+        run_to_its_end(begin(path, Home(place / "home"), campaign=name, as_of=AS_OF.replace(month=month)))
+    # What a campaign comes to is held against the threshold, whoever drove its rounds.
+    given = ["run", str(path), "--campaign"]
+    assert main([*given, "first", "--fail-on", "major"]) == 6
+    assert main([*given, "second", "--fail-on", "new:major"]) == 0
+    assert main([*given, "second", "--fail-on", "blocker"]) == 0
     capsys.readouterr()
     assert main(["run", str(path), "--fail-on", "huge", "--json"]) == 2
     assert told(capsys)["key"] == "--fail-on"
@@ -140,7 +163,7 @@ def test_a_person_without_a_login_variable_still_has_a_name(place: Path, monkeyp
         monkeypatch.delenv(name, raising=False)
     path = declare(place, {"labels": NO_OWNER})
     run_to_its_end(begin(path, Home(place / "home"), campaign="mine", overrides=Overrides(rounds=1)))
-    assert main(["resume", "mine", "--rounds", "9"]) == 0
+    assert main(["resume", "mine", "--rounds", "2"]) == 3
 
 
 def test_a_resumed_campaign_is_replayed_to_the_end_it_had(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,10 +182,8 @@ def test_an_unknown_command_or_option_returns_2_as_json_where_asked(capsys: pyte
 
 
 def test_a_campaign_is_found_by_its_id_and_the_nearest_are_named_otherwise(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = declare(place, {"labels": NO_OWNER})
-    run_to_its_end(begin(path, Home(place / "home"), campaign="mine"))
     assert main(["status", "mine", "--json"]) == 0
     by_id = told(capsys)
     assert main(["status", "small/mine", "--json"]) == 0
@@ -171,9 +192,7 @@ def test_a_campaign_is_found_by_its_id_and_the_nearest_are_named_otherwise(
     assert "small/mine" in told(capsys)["help"]
 
 
-def test_campaigns_reports_and_sql_agree_on_the_outcome(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = declare(place, {"labels": NO_OWNER})
-    run_to_its_end(begin(path, Home(place / "home"), campaign="mine"))
+def test_campaigns_reports_and_sql_agree_on_the_outcome(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaigns", "--json"]) == 0
     listed = told(capsys)["campaigns"]
     assert [(row["campaign"], row["outcome"], row["rounds"]) for row in listed] == [("mine", "converged", 3)]
@@ -190,15 +209,13 @@ def test_campaigns_reports_and_sql_agree_on_the_outcome(place: Path, capsys: pyt
     "text", ["delete from events", "attach 'x'", "select * from read_text('/etc/passwd')", "nonsense"]
 )
 def test_analysts_can_read_the_history_and_nothing_else(
-    place: Path, capsys: pytest.CaptureFixture[str], text: str
+    swept: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home")))
     assert main(["sql", text, "--json"]) == 2
     assert told(capsys)["error"]
 
 
-def test_sql_without_a_query_says_what_there_is(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home")))
+def test_sql_without_a_query_says_what_there_is(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "--json"]) == 0
     assert {"findings", "all_findings", "new_between"} <= {row[0] for row in told(capsys)["rows"]}
 
@@ -222,8 +239,7 @@ def test_doctor_says_which_isolation_there_is(
     assert (found["nome"]["ok"], found["nome"]["found"]) == (False, "DRYSWEEP_ISOLATION is 'nome'")
 
 
-def test_a_recorded_campaign_is_replayed_under_another_k(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home"), campaign="mine"))
+def test_a_recorded_campaign_is_replayed_under_another_k(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "mine", "--k", "3", "--json"]) == 0
     again = told(capsys)
     assert (again["outcome"], again["k"], again["new"]) == ("running", 3, [2, 0, 0])
@@ -235,11 +251,11 @@ def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: P
     environment = {**os.environ, "DRYSWEEP_HOME": str(place / "home")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         plan = place / "home" / "sweeps" / "small" / "landing" / "mine" / "r001" / "plan.json"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         while not plan.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, complained = process.communicate(timeout=60)
+        _, complained = process.communicate(timeout=200)
     assert process.returncode == 130, complained.decode()[-2000:]
     assert b"Traceback" not in complained
     assert b"interrupted" in complained
@@ -247,9 +263,8 @@ def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: P
 
 
 def test_a_query_whose_values_json_or_python_lacks_is_answered_or_refused(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_to_its_end(begin(declare(place, {"labels": NO_OWNER}), Home(place / "home")))
     assert main(["sql", "select cast('nan' as double) as a, [cast('inf' as double), 1] as b", "--json"]) == 0
     assert told(capsys)["rows"] == [[None, [None, 1.0]]]
     assert main(["sql", "select timestamp 'infinity' as a", "--json"]) == 2

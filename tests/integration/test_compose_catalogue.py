@@ -21,11 +21,11 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import Manifest, read_manifest
 from drysweep_pipeline.material import Snapshot, freeze
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.sandbox import check_query
 from tests.compose_reference import CAUSES, Catalogue, Finding, Lifetimes, cause_of, reference
 from tests.real_data import DOKPLOY_DATES, dokploy_home, real_data
+from tests.sweeps import steps
 
 SWEEP = Path(__file__).parents[2] / "assets" / "sweeps" / "compose_catalogue"
 DECLARED: Declaration = read_declaration(SWEEP / "defs.yaml")

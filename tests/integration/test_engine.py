@@ -24,10 +24,9 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Busy, DeclarationError, MaterialError, Refused, RoundGap
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import intake, open_ledger
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Outcome
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
 
 HANGS = "select 'a' as service, 'k' as failure_mode where (select count(*) from range(9999999) a, range(9999999) b) < 0"
 

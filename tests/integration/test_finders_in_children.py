@@ -23,11 +23,10 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.material.copy import Copy
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from tests.finders import command, declared, function, rows, waved
 from tests.repositories import commit, needs_git, repository
-from tests.sweeps import begin, registry, run_to_its_end
+from tests.sweeps import begin, registry, run_to_its_end, steps
 
 FIELDS = {"fields": ["service", "failure_mode"]}
 

@@ -23,10 +23,9 @@ from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration.definitions import build_definitions
 from drysweep_pipeline.orchestration.inprocess import InProcess
 from drysweep_pipeline.orchestration.resources import HomeResource
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.values import Outcome
 from tests.findings import FOUND, SERVICES, declared, everything, owned
-from tests.sweeps import AS_OF, begin, registry, run_to_its_end
+from tests.sweeps import AS_OF, begin, registry, run_to_its_end, steps
 
 Read = pytest.CaptureFixture[str]
 CONTEST = ["--evidence", "services/api.yaml:1", "--by", "ann"]

@@ -16,8 +16,7 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.pipeline import steps
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
 
 EVIDENCE: dict[str, Any] = {"fixed_by": "evidence", "budget": {"rounds": 6, "calls": 100}}
 # Each angle looks at the services of one first letter.

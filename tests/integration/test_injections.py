@@ -17,12 +17,11 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import Manifest, StrategyRun, read_manifest
 from drysweep_pipeline.llm.material import marked
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from tests.finders import declared
 from tests.model_server import Answer, Asked, ModelServer, found
 from tests.models import cites, judge, model, verdict
-from tests.sweeps import begin, ledger_rows, run_to_its_end
+from tests.sweeps import begin, ledger_rows, run_to_its_end, steps
 
 INJECTIONS: list[dict[str, str]] = YAML(typ="safe").load(Path(__file__).parents[1] / "injections.yaml")
 OBEYS = {each["name"]: each["obeys"] for each in INJECTIONS}

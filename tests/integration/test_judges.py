@@ -25,10 +25,9 @@ from drysweep_pipeline.errors import Busy, FinderError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.judges import JUDGES, Question, Ruling
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Usage, Verdict
-from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 # Notes each call beside itself, and then says what it was written to say.
 PROGRAM = """#!{python} -I

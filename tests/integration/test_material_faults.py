@@ -13,11 +13,10 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot, freeze
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from tests.finders import command, declared, function, rows
 from tests.integration.test_tables import asked, database, tables, types, written
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 LIVE = """
 import pathlib

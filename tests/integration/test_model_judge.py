@@ -16,13 +16,12 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of, standing
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Outcome, Usage
 from tests.finders import declared
 from tests.model_server import Answer, Asked, ModelServer, Script, found
 from tests.models import cites, honest, judge, model, used, verdict
-from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 SERVICES: dict[str, str | None] = {"api": None, "dbx": None, "ok": "team"}
 

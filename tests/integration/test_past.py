@@ -18,10 +18,9 @@ from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.keeping.verifying import verify
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.replay.recorded import play_recorded
 from drysweep_pipeline.reports.summary import summary
-from tests.sweeps import begin, declare, registry, run_to_its_end
+from tests.sweeps import begin, declare, registry, run_to_its_end, steps
 
 # Looks at one service a round, in the order of the angles: the round in which it comes to `late` is beyond K=2.
 ONE_A_ROUND = """

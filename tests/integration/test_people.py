@@ -31,11 +31,10 @@ from drysweep_pipeline.orchestration import jobs as job_module
 from drysweep_pipeline.orchestration.daemon import looks_at_sensors
 from drysweep_pipeline.orchestration.inprocess import InProcess
 from drysweep_pipeline.orchestration.schedule import build_schedules
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.summary import summary
 from tests.integration.test_dagster_layer import asked, checks, wired
-from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end
+from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
 
 QUEUE = {"cron": "0 6 * * *", "if_waiting": "queue"}
 Stage = Callable[[Path, Home], Campaign]

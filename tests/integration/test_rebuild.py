@@ -29,11 +29,11 @@ from drysweep_pipeline.keeping.verifying import verify
 from drysweep_pipeline.ledger import open_ledger
 from drysweep_pipeline.ledger.comparing import differences
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.pipeline import replay, steps, sweep_name
+from drysweep_pipeline.replay.pipeline import replay, sweep_name
 from drysweep_pipeline.replay.scenario import read_scenario
 from drysweep_pipeline.values import Severity
 from tests.scenarios import OWN
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 VIEWS = ("campaigns", "rounds", "strategy_runs", "all_findings", "sightings", "verdicts", "open_findings")
 # A backfill with deeds, a person who overrules, rows that were refused; the others take as long, and are soak tests.

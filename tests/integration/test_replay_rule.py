@@ -9,11 +9,12 @@ import pytest
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.engine.campaign import load
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.replay.pipeline import replay, steps, sweep_name
+from drysweep_pipeline.replay.pipeline import replay, sweep_name
 from drysweep_pipeline.replay.recorded import play_recorded
 from drysweep_pipeline.replay.scenario import Scenario, read_scenario, under
 from drysweep_pipeline.values import Rule
 from tests.scenarios import OWN
+from tests.sweeps import steps
 
 # One blocker that is contested after the second round, a nit that comes back, and a rejected major.
 SCRIPT = """

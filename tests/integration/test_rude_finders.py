@@ -11,10 +11,9 @@ import pytest
 from drysweep_pipeline.children.confinement import available
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import FORMATS
 from tests.finders import command, declared, function, rows, waved
-from tests.sweeps import begin, registry
+from tests.sweeps import begin, registry, steps
 
 
 @pytest.fixture(autouse=True)

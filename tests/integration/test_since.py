@@ -17,13 +17,12 @@ from drysweep_pipeline.engine.looking_again import again
 from drysweep_pipeline.engine.looking_again import begin as look_again
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.notifications import record
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import markdown
 from drysweep_pipeline.reports.contents import contents
 from drysweep_pipeline.reports.since import lines
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.threshold import found
-from tests.sweeps import begin, declare, registry, run_to_its_end
+from tests.sweeps import begin, declare, registry, run_to_its_end, steps
 
 # Finds every service without an owner; what it is called says how bad that is and whose it is.
 FINDS = """

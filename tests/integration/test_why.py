@@ -17,10 +17,9 @@ from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.pipeline import steps
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.summary import summary
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end, steps
 
 Script = list[Any]
 

@@ -112,7 +112,7 @@ def test_a_service_that_says_when_is_asked_then(httpserver: HTTPServer) -> None:
     httpserver.expect_ordered_request("/find").respond_with_json({})
     began = time.monotonic()
     posted(httpserver.url_for("/find"), more=lambda: None)
-    assert 1 <= seconds_since(began) < 5
+    assert 1 <= seconds_since(began) < 20
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_service_that_wants_more_time_than_there_is_is_given_up_at_once(httpse
     httpserver.expect_request("/find").respond_with_data("wait", status=429, headers={"Retry-After": when})
     began = time.monotonic()
     error = refused(httpserver.url_for("/find"))
-    assert seconds_since(began) < 5
+    assert seconds_since(began) < 20
     assert "answered 429" in str(error)
     assert "it asks to wait" in str(error)
     assert len(httpserver.log) == 1
@@ -208,7 +208,7 @@ def test_the_deadline_holds_though_each_moment_brings_a_byte(start: str) -> None
     with raw([start, *["1"] * 600], pause=0.05) as service:
         began = time.monotonic()
         error = refused(service.url, seconds=0.5)
-        assert 0.4 < seconds_since(began) < 3
+        assert 0.4 < seconds_since(began) < 20
     assert (error.status, str(error)) == ("timeout", "timeout: no whole answer after 0.5 s")
 
 
@@ -222,7 +222,7 @@ def test_the_deadline_holds_though_a_name_is_looked_up_for_ever(monkeypatch: pyt
     monkeypatch.setattr(socket, "getaddrinfo", looks_up)
     began = time.monotonic()
     error = refused("http://localhost:1/find", seconds=0.3)
-    assert seconds_since(began) < 3
+    assert seconds_since(began) < 20
     assert error.status == "timeout"
     over.set()
 
@@ -231,7 +231,7 @@ def test_the_deadline_is_for_all_tries_together(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/find").respond_with_data("", status=503)
     began = time.monotonic()
     error = refused(httpserver.url_for("/find"), seconds=1, more=lambda: None, retries=10)
-    assert seconds_since(began) < 4
+    assert seconds_since(began) < 10
     assert error.status == "timeout"
     assert "after answered 503" in str(error)
 
@@ -242,7 +242,7 @@ def test_an_interruption_ends_a_call_at_once_and_lets_none_begin() -> None:
         timer.start()
         began = time.monotonic()
         error = refused(service.url, seconds=60, underway=underway)
-        assert seconds_since(began) < 5
+        assert seconds_since(began) < 20
         timer.join()
         assert "interrupted" in str(error)
         assert "before it was started" in str(refused(service.url, underway=underway))
@@ -257,7 +257,7 @@ def test_an_interruption_does_not_wait_for_the_next_try(httpserver: HTTPServer) 
         began = time.monotonic()
         error = refused(httpserver.url_for("/find"), seconds=60, underway=underway)
         timer.join()
-    assert seconds_since(began) < 5
+    assert seconds_since(began) < 20
     assert "interrupted, after answered 429" in str(error)
 
 
