@@ -147,9 +147,9 @@ def _file_of(path: Path) -> Path | None:
 
 
 def freeze_json(declaration: Declaration) -> str:
-    """Return a declaration as JSON that ``thaw_json`` reads, whatever becomes of its files."""
-    frozen = {"path": str(declaration.path), "digest": declaration.digest, "sweep": _plain(declaration.sweep)}
-    return _canonical(frozen)
+    """Return a declaration as JSON that ``thaw_json`` reads, whatever becomes of its files and from whatever folder."""
+    path = str(declaration.path.absolute())
+    return _canonical({"path": path, "digest": declaration.digest, "sweep": _plain(declaration.sweep)})
 
 
 def thaw_json(text: str) -> Declaration:

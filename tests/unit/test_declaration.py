@@ -79,6 +79,17 @@ def test_a_sweep_is_read_with_the_text_of_its_queries(folder: Path) -> None:
     assert (declaration.sweep.convergence.k, declaration.sweep.on_exceeded) == (2, "stop")
 
 
+def test_a_frozen_declaration_leads_to_its_files_from_any_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.chdir(folder)
+    [name] = [path.name for path in folder.iterdir() if path.suffix == ".yaml"]
+    frozen = freeze_json(read_declaration(Path(name)))
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    thawed = thaw_json(frozen)
+    assert read_declaration(thawed.path).digest == thawed.digest
+
+
 def test_what_dagster_lets_stand_beside_a_sweep_is_passed_over(folder: Path) -> None:
     text = SWEEP + "requirements: {env: [HOME]}\npost_processing: {}\ntemplate_vars_module: .here\n"
     assert read_declaration(declared(folder, text)).sweep.name == "endpoints"
