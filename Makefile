@@ -46,7 +46,7 @@ daemon: $(STAMP)  ## Take campaigns through real Dagster processes, and kill the
 	$(BIN)/python -m pytest -q -m daemon --timeout 1200
 
 browser: $(STAMP)  ## Open reports in a real browser, which CHROMIUM names or the path has
-	$(BIN)/python -m pytest -q -m "browser and not soak"
+	$(BIN)/python -m pytest -q -m "browser and not soak" --timeout 900
 
 OLDER := build/duckdb-1.5
 older: $(STAMP)  ## Run the core's tests on the older DuckDB line that is supported

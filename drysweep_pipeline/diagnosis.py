@@ -100,7 +100,8 @@ class Facts:
 
     ``fresh`` are the campaign's own findings by round, ``known`` those from before it. ``reopened`` counts how often
     each finding that came back in the late rounds came back in the sweep, ``raised`` in how many rounds each unsettled
-    blocking finding of the last round was raised. ``angles`` are those declared and ``unused`` those not used yet; None
+    blocking finding of the last round was raised. A label is None where it is not to be told: a rejected finding is
+    counted, and named to nobody who did not ask. ``angles`` are those declared and ``unused`` those not used yet; None
     where nobody can tell. ``used`` are the angles used by strategy, ``silent`` the findings that the judge gave no
     answer on in the last round, of the ``seen`` ones. ``resume`` is the command that goes on, None where none does.
     """
@@ -116,7 +117,7 @@ class Facts:
     forerunners: tuple[int, ...] = ()
     failures: tuple[Failure, ...] = ()
     churn: tuple[tuple[int, str | None], ...] = ()
-    reopened: tuple[tuple[str, int], ...] = ()
+    reopened: tuple[tuple[str | None, int], ...] = ()
     fields: tuple[str, ...] = ()
     fresh: tuple[Finding, ...] = ()
     known: tuple[Finding, ...] = ()
@@ -215,14 +216,13 @@ def _churn(facts: Facts) -> Diagnosis | None:
             f"the last time in round {rounds[-1]}: fixes bring findings",
             lever,
         )
-    back = sorted((each for each in facts.reopened if each[1] >= OFTEN), key=lambda each: (-each[1], each[0]))
+    back = [(times, label) for label, times in facts.reopened if times >= OFTEN]
     if not back:
         return None
-    first, times = back[0]
+    named = [(-times, label) for times, label in back if label is not None]
+    example = f", {min(named)[1]} {-min(named)[0]} times" if named else ""
     return Diagnosis(
-        Cause.CHURN,
-        f"{_count(len(back), 'finding')} fixed before came back more than once, {first} {times} times",
-        lever,
+        Cause.CHURN, f"{_count(len(back), 'finding')} fixed before came back more than once{example}", lever
     )
 
 
@@ -234,11 +234,12 @@ def _rephrased(facts: Facts) -> Diagnosis | None:
         return None
     varied = Counter(field for _, _, fields in pairs for field in fields)
     field = min(varied, key=lambda each: (-varied[each], each))
-    new, old, _ = next(pair for pair in pairs if field in pair[2])
+    shown = ((new, old) for new, old, fields in pairs if field in fields and not (new.rejected or old.rejected))
+    example = next((f", such as {new.label!r} after {old.label!r}" for new, old in shown), "")
     return Diagnosis(
         Cause.REPHRASED,
         f"{len(pairs)} of {_count(len(late), 'finding')} fresh in {_span(facts.late)} are near doubles of earlier "
-        f"ones that differ in {facts.fields[field]}, such as {new.label!r} after {old.label!r}",
+        f"ones that differ in {facts.fields[field]}{example}",
         f"take {facts.fields[field]} out of the fingerprint, or have it written in one way",
     )
 
@@ -251,13 +252,14 @@ def _false_positives(facts: Facts) -> Diagnosis | None:
         return None
     by = Counter(name for each in rejected for name in each.strategies)
     told = f"{len(rejected)} of {_count(len(late), 'finding')} fresh in {_span(facts.late)} were rejected"
+    listed = f"drysweep findings list {facts.name} --rejected names them"
     if not by:
-        return Diagnosis(Cause.FALSE_POSITIVES, told, "tighten the strategies that report them")
+        return Diagnosis(Cause.FALSE_POSITIVES, told, f"tighten the strategies that report them; {listed}")
     most = min(by, key=lambda name: (-by[name], name))
     return Diagnosis(
         Cause.FALSE_POSITIVES,
         f"{told}, {by[most]} of them reported by {most}",
-        f"tighten {most}, so that it skips them",
+        f"tighten {most}, so that it skips them; {listed}",
     )
 
 

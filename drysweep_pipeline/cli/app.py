@@ -97,6 +97,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     as_json = wants_json(given)
+    if (broken := refusing.no_text(given)) is not None:
+        return refusing.unreadable(broken, as_json=as_json)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(given, prog_name="drysweep", standalone_mode=False)

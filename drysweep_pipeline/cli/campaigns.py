@@ -1,5 +1,6 @@
 """``drysweep campaigns``: the campaigns there are, with their outcomes."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +9,7 @@ from drysweep_pipeline.home import Home
 
 _COLUMNS = (
     *("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected"),
-    "looked_again",
+    *("looked_again", "strategies", "missed_by_k"),
 )
 # What a person reads; the campaign is shown as the other commands take it, its age as of what it looked at.
 _SHOWN = ("campaign", "age", "outcome", "reason", "rounds", "seen", "confirmed", "rejected")
@@ -50,9 +51,11 @@ def campaigns(
         now = datetime.now(UTC)
         aged = [{**row, "age": age(datetime.fromisoformat(row["as_of"]), now)} for row in listed]
         named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in aged]
-        put_table(list(_SHOWN), [[row[name] for name in _SHOWN] for row in named], right=_NUMBERS)
-        for (sweep_of, _), sentence in waiting.items():
-            put(f"{sweep_of}/{sentence}")
+        told = [{**row, "outcome": _outcome(row)} for row in named]
+        put_table(list(_SHOWN), [[row[name] for name in _SHOWN] for row in told], right=_NUMBERS)
+        for row in named:
+            for line in _beside(row):
+                put(line)
         if not listed:
             note("there is no campaign yet; `drysweep run SWEEP` starts one")
     return 0
@@ -63,6 +66,22 @@ def age(as_of: datetime, now: datetime) -> str:
     seconds = (now - as_of).total_seconds()
     unit, length = next((each for each in _UNITS if abs(seconds) >= each[1]), _UNITS[-1])
     return f"{'+' if seconds < 0 else ''}{abs(seconds) // length:.0f} {unit}"
+
+
+def _outcome(row: dict[str, Any]) -> str:
+    """Return an outcome, marked where a campaign looked again: some strategies went quiet there, not the sweep."""
+    return f"{row['outcome']} (partial)" if row["looked_again"] else str(row["outcome"])
+
+
+def _beside(row: dict[str, Any]) -> Iterator[str]:
+    """Yield what few campaigns have to say, a line each: a column would take room in the line of every other one."""
+    if row["looked_again"]:
+        who = ", ".join(row["strategies"])
+        yield f"{row['campaign']} looked again with {who} only, at the snapshot of {row['looked_again']}"
+    if row["missed_by_k"] is not None:
+        yield f"{row['campaign']} looked beyond its convergence: K={row['k']} missed {row['missed_by_k']}"
+    if row["waits_for"]:
+        yield f"{row['sweep']}/{row['waits_for']}"
 
 
 def _waiting(home: Home, sweeps: set[str]) -> dict[tuple[str, str], str]:

@@ -12,6 +12,8 @@ from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state, take_lease
 from drysweep_pipeline.errors import RoundGap
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.campaign import Past
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import open_ledger
 from drysweep_pipeline.reports.beside import (
@@ -127,8 +129,7 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
     for line in _failures(facts):
         put(line)
-    merged = merging(home, campaign.home.name, campaign.id, facts["rounds"])
-    if merged:
+    if merged := _merging(home, campaign, facts["rounds"]):
         put(f"findings are merged: {merged}")
     if said := denied(home, campaign.home.name, campaign.id, facts["rounds"]):
         put(f"may not have searched, being confined: {said}; `reads` declares what else it needs to read")
@@ -142,6 +143,12 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(line)
     put(facts["verdict"])
     return code
+
+
+def _merging(home: Home, campaign: Campaign, rounds: int) -> str | None:
+    with history(home) as connection:
+        rejected = Past(connection, campaign.home.name, campaign.id).rejected()
+    return merging(home, campaign.home.name, campaign.id, rounds, rejected)
 
 
 def _waiting(waiting: dict[str, Any] | None) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.reports.text import safe_line
 
 _EXIT = {
     "converged": 0,
@@ -40,8 +40,8 @@ def put_json(data: dict[str, Any]) -> None:
 
 
 def put(text: str) -> None:
-    """Print a line on stdout; no text can steer the terminal or be taken for two lines."""
-    sys.stdout.write(safe_text(text) + "\n")
+    """Print a line on stdout; no text can steer the terminal, be taken for two lines or for a command to CI."""
+    sys.stdout.write(safe_line(text) + "\n")
 
 
 def put_document(text: str) -> None:
@@ -50,10 +50,10 @@ def put_document(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line on stderr, secrets masked; no text can steer the terminal or be taken for two lines."""
+    """Print a line on stderr, secrets masked; no text can do what none can on stdout."""
     from drysweep_pipeline.redaction import hidden
 
-    sys.stderr.write(safe_text(hidden(text)) + "\n")
+    sys.stderr.write(safe_line(hidden(text)) + "\n")
 
 
 def progress(text: str) -> None:
@@ -72,8 +72,9 @@ def put_table(columns: list[str], rows: list[list[Any]], *, right: frozenset[int
 
     What they hold cannot steer the terminal. ``right``: columns, by place, that a table sets to the right.
     """
-    names = [safe_text(name) for name in columns]
-    shown = [["" if value is None else safe_text(str(value)) for value in row] for row in rows]
+    # Any cell may begin a line: one that is wide is a record of lines, and those left of another may be empty.
+    names = [safe_line(name) for name in columns]
+    shown = [["" if value is None else safe_line(str(value)) for value in row] for row in rows]
     for line in lines_of(names, shown, table_width(), right):
         put(line)
 

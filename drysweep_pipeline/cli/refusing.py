@@ -89,6 +89,26 @@ def misused(error: Any, *, as_json: bool) -> int:
     return USAGE
 
 
+def no_text(given: Sequence[str]) -> str | None:
+    """Return the first word of a command line that is no text, its bytes spelled out; None where all are."""
+    for word in given:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            return os.fsencode(word).decode(errors="backslashreplace")
+    return None
+
+
+def unreadable(word: str, *, as_json: bool) -> int:
+    """Say that a word of a command line is no text, and return the exit code."""
+    said = Refusal("usage", f"what was given is no UTF-8: {word}", help="give it as UTF-8 text")
+    if as_json:
+        _put_json(said)
+    else:
+        _complain([said])
+    return USAGE
+
+
 def interrupted(how: str | None, *, as_json: bool) -> int:
     """Say that the work was interrupted and ``how`` it goes on, where that is known, and return the exit code."""
     help = how or "`drysweep resume` goes on from the last whole round"

@@ -41,7 +41,7 @@ def sql(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to a file; its ending says the format.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Leave in CSV what a spreadsheet would compute.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="CSV cells as they are, formulas too: for programs only.")] = False,
     seconds: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 30,
     max_rows: Annotated[int, typer.Option(min=1, help="Refuse results longer than this.")] = 10_000,
     home: HomeOption = None,

@@ -178,4 +178,4 @@ class Part:
 
 def _refusal(taken: candidates.Taken) -> str:
     first = taken.first_refused[0]
-    return f"{taken.refused} rows refused, first row {first.row}: {first.reason}"
+    return f"{taken.refused} {'row' if taken.refused == 1 else 'rows'} refused, first row {first.row}: {first.reason}"

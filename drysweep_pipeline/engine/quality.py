@@ -5,8 +5,8 @@ where their subject, their kind or their failure mode differs, or where one stra
 uses of other findings too.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drysweep_pipeline import landing
@@ -52,7 +52,10 @@ _MERGED = """
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Fingerprints under which different findings were reported, and what ``field`` told them apart."""
+    """Fingerprints under which different findings were reported, and what ``field`` told them apart.
+
+    ``example`` names one that may be told, and is None where none may.
+    """
 
     fingerprints: int = 0
     example: str | None = None
@@ -64,23 +67,31 @@ class Merged:
         if not self.fingerprints:
             return None
         merge = "fingerprints merge" if self.fingerprints > 1 else "fingerprint merges"
+        example = f", for instance {self.example}" if self.example else ""
         return (
-            f"{self.fingerprints} {merge} distinct findings, which differ in {self.field}, for instance "
-            f"{self.example}; add a field to the fingerprint"
+            f"{self.fingerprints} {merge} distinct findings, which differ in {self.field}{example}; "
+            "add a field to the fingerprint"
         )
 
 
 def merged(campaign: Campaign, round: int) -> Merged:
-    """Return the fingerprints of a round that merge findings which differ in more than what is told of them."""
-    return _merged(landing.readable(campaign.folder(round)))
+    """Return the fingerprints of a round that merge findings which differ in more than what is told of them.
+
+    There is no example: a round is not judged yet when this is asked, and a rejected finding is not to be named.
+    """
+    return replace(_merged(landing.readable(campaign.folder(round))), example=None)
 
 
-def merged_by(campaign: Campaign, rounds: int) -> Merged:
-    """Return the same of the first rounds of a campaign together."""
-    return _merged([file for round in range(1, rounds + 1) for file in landing.readable(campaign.folder(round))])
+def merged_by(campaign: Campaign, rounds: int, unnamed: Collection[str] = ()) -> Merged:
+    """Return the same of the first rounds of a campaign together, with an example that is none of the ``unnamed``.
+
+    ``unnamed``: fingerprints as text.
+    """
+    files = [file for round in range(1, rounds + 1) for file in landing.readable(campaign.folder(round))]
+    return _merged(files, unnamed)
 
 
-def _merged(files: Sequence[Path]) -> Merged:
+def _merged(files: Sequence[Path], unnamed: Collection[str] = ()) -> Merged:
     if not files:
         return Merged()
     with scratch() as connection:
@@ -91,5 +102,6 @@ def _merged(files: Sequence[Path]) -> Merged:
         rows = connection.execute(_MERGED, given).fetchall()
     if not rows:
         return Merged()
-    subject, field, words, _ = rows[0]
-    return Merged(len(rows), f"{subject}: {', '.join(words)}", field)
+    shown = next((row for row in rows if str(row[3]) not in unnamed), None)
+    example = f"{shown[0]}: {', '.join(shown[2])}" if shown else None
+    return Merged(len(rows), example, (shown or rows[0])[1])

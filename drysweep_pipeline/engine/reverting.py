@@ -99,7 +99,8 @@ class Bench:
         finally:
             meter.settle(usage)
         if taken.refused:
-            raise FinderError(f"{taken.refused} rows refused, the first for {taken.first_refused[0].reason}")
+            rows = "row" if taken.refused == 1 else "rows"
+            raise FinderError(f"{taken.refused} {rows} refused, the first for {taken.first_refused[0].reason}")
         return Reverted(reverted.digest, landing.landed(path, taken))
 
     def _reverted(self, fix: Fix) -> Snapshot:

@@ -204,7 +204,7 @@ _FRESH = """
 _KNOWN_BEFORE = f"""
     select
         coalesce(f.label, cast(f.fp as varchar)) as label, f.subject, f.kind, f.severity, f.scope, f.title, f.path,
-        f.line, f.owner, f.evidence, f.attributes
+        f.line, f.owner, f.evidence, f.attributes, f.verdict
     from all_findings f
     join published.campaigns c on c.sweep = f.sweep and c.campaign = f.first_campaign
     where f.sweep = $sweep and {_EARLIER}
@@ -217,7 +217,7 @@ _REOPENED = f"""
         from published.events
         where sweep = $sweep and campaign = $campaign and name = 'finding_reopened' and round >= $since
     )
-    select coalesce(any_value(p.label), cast(e.fp as varchar)) as label, count(*) as times
+    select cast(e.fp as varchar) as fp, coalesce(any_value(p.label), cast(e.fp as varchar)) as label, count(*) as times
     from published.events e
     semi join mine on mine.fp = e.fp
     join published.campaigns c on c.sweep = e.sweep and c.campaign = e.campaign
@@ -240,6 +240,7 @@ _RAISED = """
     order by here.rounds desc, label
 """
 _ANGLES = "select distinct strategy, angle from published.strategy_runs where sweep = ? and campaign = ?"
+_REJECTED = "select cast(fp as varchar) as fp from all_findings where sweep = $sweep and verdict = 'rejected'"
 _BLOCKING = "select severity from published.blocking where sweep = ? and campaign = ?"
 
 
@@ -293,6 +294,10 @@ class Past:
     def states(self) -> list[Row]:
         """Return where the findings sighted in the campaign stand, without what they are, in the order of labels."""
         return rows(self.connection, _STATES, {"sweep": self.sweep, "campaign": self.campaign})
+
+    def rejected(self) -> frozenset[str]:
+        """Return the fingerprints of the sweep's rejected findings, which nobody is told who did not ask."""
+        return frozenset(row["fp"] for row in rows(self.connection, _REJECTED, {"sweep": self.sweep}))
 
     def strategies(self) -> list[Row]:
         """Return what each strategy found, the one with the most unique findings first."""

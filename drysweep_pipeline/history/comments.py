@@ -65,7 +65,7 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "k": "the consecutive quiet rounds that the campaign needs",
             "rule": "dry (nothing new) or clean (nothing blocking and unsettled)",
             "rounds": "how many rounds were decided",
-            "quiet": "how many rounds at the end were quiet",
+            "quiet": "how many rounds in a row were quiet when it converged, else at its end",
             "repeats": "how many of those took no new angle and no new chance, and so prove little",
             "missed_by_k": "findings fresh in rounds beyond its convergence; null where it did not look beyond it",
             "looked_again": (

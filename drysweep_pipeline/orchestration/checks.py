@@ -68,7 +68,7 @@ def intake_results(report: IntakeReport, merged: Merged) -> list[dg.AssetCheckRe
             check_name="fingerprint_quality",
             passed=not merged.fingerprints,
             severity=_WARN,
-            description=merged.sentence,
+            description=_safe(merged.sentence),
             metadata={"merging_fingerprints": merged.fingerprints},
         ),
     ]

@@ -11,6 +11,7 @@ from drysweep_pipeline.declaration.model.strategies import Strategy, query_of
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.outlook import Round
 from drysweep_pipeline.reports import picture
+from drysweep_pipeline.reports.text import cell
 
 # Dagster keeps metadata with every event and sends it to every page that lists them.
 _LETTERS = 50_000
@@ -46,6 +47,8 @@ def curve(home: Home, sweep: str, campaign: str) -> dict[str, dg.MarkdownMetadat
     drawn = picture.curve(home, sweep, campaign)
     if drawn is None:
         return {}
+    if drawn.svg is None:
+        return {"discovery_curve": dg.MetadataValue.md(f"{drawn.says} Not drawn: {cell(drawn.undrawn)}.")}
     data = base64.b64encode(drawn.svg.encode()).decode("ascii")
     return {"discovery_curve": dg.MetadataValue.md(f"![{drawn.says}](data:image/svg+xml;base64,{data})")}
 

@@ -1,7 +1,7 @@
 """What lies beside the history and a report may use while it is still there: snapshots, records, state files."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import Standing
@@ -41,12 +41,15 @@ def unread(home: Home, sweep: str, campaign: str, rounds: Sequence[Row]) -> list
     return [(masked(file), masked(reason)) for file, reason in files]
 
 
-def merging(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
-    """Return a sentence on fingerprints that merge distinct findings, as far as the landed rows can still tell."""
+def merging(home: Home, sweep: str, campaign: str, rounds: int, unnamed: Collection[str]) -> str | None:
+    """Return a sentence on fingerprints that merge distinct findings, as far as the landed rows can still tell.
+
+    ``unnamed``: fingerprints, as text, of findings that are no example.
+    """
     if not (home.sweep(sweep).landing(campaign) / FILE).exists():
         return None
     recorded = load(home, sweep, campaign)
-    said = merged_by(recorded, rounds).sentence
+    said = merged_by(recorded, rounds, unnamed).sentence
     return redactor_of(recorded).text(said) if said else None
 
 

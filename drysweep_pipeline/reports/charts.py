@@ -4,7 +4,7 @@ Altair and the engine that draws are loaded when the first chart is drawn: they 
 them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,30 +21,44 @@ _FRESH, _KNOWN, _CURVE, _BAND = "var(--fresh)", "var(--known)", "var(--curve)", 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawn chart: SVG that holds shapes and text only, and what it shows in a sentence for who cannot see it."""
+    """A drawn chart: SVG that holds shapes and text only, and what it shows in a sentence for who cannot see it.
 
-    svg: str
+    ``svg`` is None where it could not be drawn, ``undrawn`` says why then.
+    """
+
+    svg: str | None
     says: str
+    undrawn: str | None = None
 
 
-def discovery(curve: Sequence[Point], k: int, quiet: int) -> Chart:
+def discovery(curve: Sequence[Point], k: int, quiet: int, until: int | None = None) -> Chart:
     """Draw what each round brought and how that added up, with what is to be known of each round below it.
 
-    ``quiet``: how many rounds at the end count toward ``k``.
+    ``quiet``: how many rounds count toward ``k``, at the end or, where the campaign looked beyond its convergence, up
+    to the round ``until``.
     """
+    return _chart(lambda: _discovery(curve, k, quiet, until), _discovery_says(curve, k, quiet, until))
+
+
+def _discovery(curve: Sequence[Point], k: int, quiet: int, until: int | None) -> Any:
     import altair as alt
 
     rounds = [str(point.round) for point in curve]
     x = alt.X("round:O", sort=rounds, scale=alt.Scale(domain=rounds, paddingInner=0.25), title=None, axis=None)
-    layers = (*_band(alt, x, rounds, k, quiet), *_bars(alt, x, curve), *_line(alt, x, curve), *_numbers(alt, x, curve))
+    layers = (
+        *_band(alt, x, rounds, k, quiet, until),
+        *_bars(alt, x, curve),
+        *_line(alt, x, curve),
+        *_numbers(alt, x, curve),
+    )
     above = alt.layer(*layers).properties(width=_WIDTH, height=240)
-    return Chart(_drawn(alt.vconcat(above, _marks(alt, rounds, curve), spacing=6)), _discovery_says(curve, k, quiet))
+    return alt.vconcat(above, _marks(alt, rounds, curve), spacing=6)
 
 
-def _band(alt: Any, x: Any, rounds: Sequence[str], k: int, quiet: int) -> list[Any]:
+def _band(alt: Any, x: Any, rounds: Sequence[str], k: int, quiet: int, until: int | None) -> list[Any]:
     if not quiet:
         return []
-    counted = [{"round": each} for each in rounds[-quiet:]]
+    counted = [{"round": each} for each in rounds[:until][-quiet:]]
     ground = alt.Chart(alt.Data(values=counted)).mark_bar(color=_BAND, width=alt.RelativeBandSize(1.35)).encode(x=x)
     said = alt.Chart(alt.Data(values=counted[-1:])).mark_text(
         text=f"{quiet} quiet of K = {k}",
@@ -131,11 +145,12 @@ def _thinned(rounds: Sequence[str]) -> Sequence[str]:
     return rounds[::-1][::step][::-1]
 
 
-def _discovery_says(curve: Sequence[Point], k: int, quiet: int) -> str:
+def _discovery_says(curve: Sequence[Point], k: int, quiet: int, until: int | None) -> str:
     many = ", ".join(str(point.fresh) for point in curve[:40])
     rest = f" and {len(curve) - 40} more rounds" if len(curve) > 40 else ""
     met = curve[-1].by_then if curve else 0
-    return f"Fresh findings a round: {many}{rest}; {met} met in all. {quiet} quiet at the end, of K = {k}."
+    where = "at the end" if until is None else f"up to round {until}, where it converged"
+    return f"Fresh findings a round: {many}{rest}; {met} met in all. {quiet} quiet {where}, of K = {k}."
 
 
 def overlap(sets: Sequence[Shared], yields: Sequence[tuple[str, int, int]]) -> Chart:
@@ -143,6 +158,10 @@ def overlap(sets: Sequence[Shared], yields: Sequence[tuple[str, int, int]]) -> C
 
     ``yields``: strategy, how many it found, how many of them alone; the first ``STRATEGIES`` are drawn.
     """
+    return _chart(lambda: _overlap(sets, yields), _overlap_says(sets, yields))
+
+
+def _overlap(sets: Sequence[Shared], yields: Sequence[tuple[str, int, int]]) -> Any:
     import altair as alt
 
     strategies = [name for name, _, _ in yields[:STRATEGIES]]
@@ -154,8 +173,7 @@ def overlap(sets: Sequence[Shared], yields: Sequence[tuple[str, int, int]]) -> C
     upper = _sizes(alt, x, columns).properties(width=width, height=130)
     lower = _matrix(alt, x, columns, strategies).properties(width=width, height=24 * len(strategies))
     right = _found(alt, yields[:STRATEGIES], strategies).properties(width=120, height=24 * len(strategies))
-    drawn = alt.vconcat(upper, alt.hconcat(lower, right, spacing=16), spacing=4)
-    return Chart(_drawn(drawn), _overlap_says(sets, yields))
+    return alt.vconcat(upper, alt.hconcat(lower, right, spacing=16), spacing=4)
 
 
 def _sizes(alt: Any, x: Any, columns: Sequence[tuple[str, Shared]]) -> Any:
@@ -203,6 +221,18 @@ def _overlap_says(sets: Sequence[Shared], yields: Sequence[tuple[str, int, int]]
     each = "; ".join(f"{name} found {found}, {alone} of them alone" for name, found, alone in yields[:STRATEGIES])
     shared = sum(one.findings for one in sets if len(one.strategies) > 1)
     return f"{each}. {shared} were found by more than one."
+
+
+def _chart(draw: Callable[[], Any], says: str) -> Chart:
+    """Return a drawn chart. A picture is no reason to lose a report, so whatever goes wrong is said in its place."""
+    try:
+        return Chart(_drawn(draw()), says)
+    except BaseException as error:
+        # The engine is compiled, and what it panics with is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        why = (str(error).strip().splitlines() or ["no reason given"])[0]
+        return Chart(None, says, f"{type(error).__name__}: {why}")
 
 
 def _drawn(chart: Any) -> str:

@@ -84,7 +84,7 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
         strategies=past.strategies(),
         findings=[row for row in past.findings() if asked.rejected or row["verdict"] != "rejected"],
         unread=beside.unread(home, sweep, campaign, rounds),
-        merging=beside.merging(home, sweep, campaign, len(rounds)),
+        merging=beside.merging(home, sweep, campaign, len(rounds), () if asked.rejected else past.rejected()),
         denied=beside.denied(home, sweep, campaign, len(rounds)),
         looked_at_nothing=beside.looked_at_nothing(home, sweep, campaign, len(rounds)),
         redaction=beside.redaction(home, sweep, campaign),

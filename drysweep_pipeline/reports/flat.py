@@ -8,11 +8,15 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.values import Outcome
 
-CAMPAIGN = ("sweep", "campaign", "as_of", "outcome", "reason", "lower_bound", "k", "rounds")
-"""The columns that are the same in every row."""
+CAMPAIGN = (
+    *("sweep", "campaign", "as_of", "outcome", "reason", "lower_bound", "k", "rounds"),
+    *("missed_by_k", "looked_again", "looked_with"),
+)
+"""The columns that are the same in every row. ``looked_with`` is a list of strategies."""
 FINDING = (
     *("fp", "label", "status", "state", "verdict", "severity", "subject", "kind", "scope", "title", "path", "line"),
     *("owner", "evidence", "attributes", "strategies", "sightings", "first_campaign", "first_round", "last_campaign"),
@@ -25,7 +29,14 @@ _HEAD = ("quiet", "repeats", "seen", "confirmed", "rejected", "undecided", "unju
 
 def campaign_of(said: Contents) -> dict[str, Any]:
     """Return what every row says of its campaign."""
-    return {**{name: said.told.get(name) for name in CAMPAIGN}, "lower_bound": is_lower_bound(said)}
+    again = said.told["looked_again"] or {"at": None, "strategies": None}
+    return {
+        **{name: said.told.get(name) for name in CAMPAIGN},
+        "lower_bound": is_lower_bound(said),
+        "missed_by_k": missed_by_k(said.told),
+        "looked_again": again["at"],
+        "looked_with": again["strategies"],
+    }
 
 
 def head_of(said: Contents) -> dict[str, Any]:
@@ -42,9 +53,14 @@ def rows_of(said: Contents) -> Iterator[dict[str, Any]]:
         yield {**campaign, **{name: row[name] for name in FINDING}, "attributes": attributes_of(row["attributes"])}
 
 
-def is_lower_bound(said: Contents) -> bool:
-    """Tell whether the search was cut short, or goes on, so that what it found is a lower bound."""
+def is_cut_short(said: Contents) -> bool:
+    """Tell whether the search was cut short, or goes on: it has not converged."""
     return bool(said.told["outcome"] != Outcome.CONVERGED)
+
+
+def is_lower_bound(said: Contents) -> bool:
+    """Tell whether what was found is a lower bound: the search was cut short, or is known to have missed something."""
+    return is_cut_short(said) or bool(missed_by_k(said.told))
 
 
 def attributes_of(text: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import is_lower_bound
+from drysweep_pipeline.reports.flat import is_cut_short
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import count, safe_text, shortened
 from drysweep_pipeline.reports.where import file_of, line_of
@@ -44,7 +44,7 @@ def _outcome(said: Contents, counts: Mapping[str, int]) -> str:
     beyond = any(number > SHOWN - 1 for number in counts.values())
     listed = ", ".join(f"{count(counts[level], level)}" for level in _ORDER if counts.get(level)) or "no finding"
     more = f" GitHub shows {SHOWN} annotations of a level; all are in the log." if beyond else ""
-    level = "error" if is_lower_bound(said) else "notice"
+    level = "error" if is_cut_short(said) else "notice"
     return _command(level, f"{said.told['verdict']} Listed: {listed}.{more}", title=f"drysweep {said.told['sweep']}")
 
 
@@ -52,7 +52,7 @@ def _not_run(said: Contents) -> Iterator[str]:
     rounds: dict[str, list[Row]] = {}
     for row in said.told["not_run"]:
         rounds.setdefault(row["strategy"], []).append(row)
-    level = "error" if is_lower_bound(said) else "warning"
+    level = "error" if is_cut_short(said) else "warning"
     for name, rows in sorted(rounds.items()):
         numbers = ", ".join(str(number) for number in sorted({row["round"] for row in rows}))
         text = f"{name} did not run in round {numbers}: {rows[-1]['reason']}"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.listing import Listing, listing
 from drysweep_pipeline.reports.meaning import MEANS
@@ -105,7 +106,7 @@ def _said(said: Contents) -> dict[str, Any]:
         **_parts(said),
         "told": told,
         "provenance": said.provenance,
-        "verdict": {"word": word, "tone": tone, "bound": _bound(outcome)},
+        "verdict": {"word": word, "tone": tone, "bound": _bound(told, outcome)},
         "means": MEANS[outcome],
         "stamp": _stamp(told, outcome),
         "lever": _pieces(told["why"]["lever"], said.resume) if told["why"] else (),
@@ -137,10 +138,11 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
 
 
-def _bound(outcome: Outcome) -> str:
+def _bound(told: Mapping[str, Any], outcome: Outcome) -> str:
     if outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION):
         return "counts so far"
-    return "" if outcome is Outcome.CONVERGED else "counts are a lower bound"
+    # Who looked beyond convergence and found more knows that K misses some.
+    return "" if outcome is Outcome.CONVERGED and not missed_by_k(told) else "counts are a lower bound"
 
 
 def _stamp(told: Mapping[str, Any], outcome: Outcome) -> str:
@@ -148,8 +150,11 @@ def _stamp(told: Mapping[str, Any], outcome: Outcome) -> str:
     reason = f" ({told['reason']})" if told["reason"] else ""
     rounds = count(told["past"]["converged_at"] if told["past"] else told["rounds"], "round")
     if outcome is Outcome.CONVERGED:
-        return f"converged after {rounds}, K = {told['k']}"
-    return f"{outcome}{reason} after {rounds}, K = {told['k']}; {_bound(outcome).removeprefix('counts are ')}"
+        missed = missed_by_k(told)
+        return f"converged after {rounds}, K = {told['k']}" + (
+            f", which missed {missed}; a lower bound" if missed else ""
+        )
+    return f"{outcome}{reason} after {rounds}, K = {told['k']}; {_bound(told, outcome).removeprefix('counts are ')}"
 
 
 def _pieces(text: str, command: str | None) -> tuple[tuple[str, bool], ...]:
@@ -175,13 +180,16 @@ def _warnings(said: Contents) -> Iterator[tuple[str, str]]:
 
 
 def _tiles(told: Mapping[str, Any], outcome: Outcome) -> Iterator[tuple[str, str, str]]:
-    least = "" if outcome is Outcome.CONVERGED else "at least" if "lower" in _bound(outcome) else "so far"
+    bound, past = _bound(told, outcome), told["past"]
+    least = "at least" if "lower" in bound else "so far" if bound else ""
     yield "seen", number(told["seen"]), least
     for name in ("confirmed", "rejected", "undecided", "unjudged"):
         if told[name] or name in ("confirmed", "rejected"):
             yield name, number(told[name]), ""
-    yield "rounds", number(told["rounds"]), ""
-    yield "quiet", number(told["quiet"]), f"of K = {told['k']}"
+    yield "rounds", number(told["rounds"]), f"{number(past['rounds'])} beyond K" if past else ""
+    yield "quiet", number(told["quiet"]), f"of K = {told['k']}" + (f", at round {past['converged_at']}" if past else "")
+    if past:
+        yield f"missed by K = {told['k']}", number(past["missed"]), ""
     yield "calls", number(told["calls"]), ""
 
 

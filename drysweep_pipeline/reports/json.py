@@ -3,8 +3,9 @@
 from typing import Any
 
 from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import attributes_of
+from drysweep_pipeline.reports.flat import attributes_of, is_lower_bound
 from drysweep_pipeline.reports.text import json_text
 
 
@@ -15,7 +16,9 @@ def render(said: Contents) -> str:
         "findings": [_finding(row) for row in said.findings],
         "figures": said.figures.as_json,
         "looked_at_nothing": said.looked_at_nothing,
+        "lower_bound": is_lower_bound(said),
         "merging": said.merging,
+        "missed_by_k": missed_by_k(said.told),
         "denied": said.denied,
         "provenance": said.provenance.as_json,
         "redaction": said.redaction,

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import is_lower_bound
+from drysweep_pipeline.reports.flat import campaign_of, is_cut_short
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import at_angle, safe_lines, safe_text, shortened
 from drysweep_pipeline.values import Severity
@@ -49,7 +49,17 @@ def _suite(name: str, cases: list[ElementTree.Element], said: Contents) -> Eleme
 
 def _told(said: Contents) -> Iterator[tuple[str, Any]]:
     yield from ((name, said.told[name]) for name in _PROPERTIES if said.told[name] is not None)
-    yield "lower_bound", "true" if is_lower_bound(said) else "false"
+    yield from ((name, value) for name, value in _flat(said) if value is not None)
+
+
+def _flat(said: Contents) -> Iterator[tuple[str, Any]]:
+    flat = campaign_of(said)
+    yield "lower_bound", "true" if flat["lower_bound"] else "false"
+    # What `quiet` was counted at, where the campaign looked beyond it.
+    yield "converged_at", said.told["past"]["converged_at"] if said.told["past"] else None
+    yield "missed_by_k", flat["missed_by_k"]
+    yield "looked_again", flat["looked_again"]
+    yield "looked_with", ", ".join(flat["looked_with"]) if flat["looked_with"] else None
 
 
 def _count(cases: Iterable[ElementTree.Element], kind: str) -> str:
@@ -63,7 +73,7 @@ def _sums(suites: list[ElementTree.Element]) -> Mapping[str, str]:
 
 def _outcome(said: Contents) -> ElementTree.Element:
     case = _case(f"{said.told['sweep']}.search", f"campaign {said.told['campaign']} converged")
-    if is_lower_bound(said):
+    if is_cut_short(said):
         _add(case, "error", said.told["verdict"], said.told["outcome"])
     else:
         ElementTree.SubElement(case, "system-out").text = safe_text(said.told["verdict"])

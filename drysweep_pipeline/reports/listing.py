@@ -12,6 +12,7 @@ from typing import Any
 from drysweep_pipeline.biography import held
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
+from drysweep_pipeline.reports.meaning import UNSEARCHED
 from drysweep_pipeline.reports.shown import Cut, called, cut, number
 from drysweep_pipeline.reports.text import count, safe_text
 
@@ -84,6 +85,8 @@ def _island(later: Sequence[Found]) -> Any:
 
 def _sentence(said: Contents) -> str:
     rejected, asked = said.told["rejected"], said.asked.rejected
+    if not said.told["rounds"]:
+        return UNSEARCHED
     listed = f"{count(len(said.findings), 'finding')}, the worst first"
     if rejected and not asked:
         return f"{listed}; {number(rejected)} more were rejected and are not listed here."

@@ -7,7 +7,7 @@ from typing import Any
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.meaning import MEANS
+from drysweep_pipeline.reports.meaning import MEANS, UNSEARCHED, unread_files
 from drysweep_pipeline.reports.shown import called
 from drysweep_pipeline.reports.since import NONE_BEFORE, limits, name_of
 from drysweep_pipeline.reports.steps import Step
@@ -100,7 +100,7 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     if past := told["past"]:
         yield "converged at round", past["converged_at"]
         yield f"missed by K = {told['k']}", f"{past['missed']} in {count(past['rounds'], 'round')} beyond it"
-    yield "quiet at the end", told["quiet"]
+    yield "quiet when it converged" if told["past"] else "quiet at the end", told["quiet"]
     yield "of those, repeats of earlier angles", told["repeats"]
     for name in ("seen", "confirmed", "rejected", "undecided", "unjudged"):
         yield name, told[name]
@@ -124,19 +124,23 @@ def _round(row: Row, lost: Iterable[Row]) -> tuple[str, ...]:
 def _found(findings: Sequence[Row], told: Mapping[str, Any], option: str, asked: Asked) -> Iterator[str]:
     yield from ("", "## What was found", "")
     if not findings:
-        yield "Nothing." if asked.rejected else "Nothing that was not rejected."
-    for severity, rows in groupby(findings, key=lambda row: row["severity"] or "of unknown severity"):
-        yield from _severity(severity, list(rows), told, option)
+        nothing = "Nothing." if asked.rejected else "Nothing that was not rejected."
+        yield nothing if told["rounds"] else UNSEARCHED
+    for severity, rows in groupby(findings, key=lambda row: row["severity"]):
+        yield from _severity(severity, list(rows), told, option, "all_findings" if asked.rejected else "findings")
     if told["rejected"] and not asked.rejected:
         yield from ("", f"{count(told['rejected'], 'rejected finding')} not listed here.")
 
 
-def _severity(severity: str, rows: Sequence[Row], told: Mapping[str, Any], option: str) -> Iterator[str]:
-    yield from (f"### {severity}: {len(rows)}", "")
+def _severity(
+    severity: str | None, rows: Sequence[Row], told: Mapping[str, Any], option: str, view: str
+) -> Iterator[str]:
+    yield from (f"### {severity or 'of unknown severity'}: {len(rows)}", "")
     names = ("finding", "status", "where", "strategies", "fp")
     yield from _table(names, (_finding(row) for row in rows[:SHOWN]))
     if len(rows) > SHOWN:
-        sql = f"from findings where sweep = '{told['sweep']}' and severity = '{severity}'"
+        of_it = f"severity = '{severity}'" if severity else "severity is null"
+        sql = f"from {view} where sweep = '{told['sweep']}' and {of_it}"
         yield from ("", f'and {len(rows) - SHOWN} more: `drysweep sql{option} "{sql}"`')
     yield ""
 
@@ -182,8 +186,7 @@ def _recall(row: Row) -> str:
 
 def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield from ("", "## What was not searched", "")
-    files = told["not_searched"]
-    yield f"{count(files, 'file')} could not be read." if files else "Every file of the material could be read."
+    yield unread_files(told["not_searched"], told["rounds"])
     if unread:
         yield ""
         yield from (f"- {cell(file, limit=2000)}: {cell(reason, limit=2000)}" for file, reason in unread[:UNREAD])

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
+from drysweep_pipeline.reports.text import count
 from drysweep_pipeline.values import Outcome
 
+UNSEARCHED = "Nothing was searched yet: no round is decided."
+"""What every report says of a campaign without a decided round, of which nothing else would be true."""
 MEANS: Mapping[Outcome, str] = {
     Outcome.CONVERGED: (
         "The strategies ran over the material until enough rounds in a row brought nothing that counts. It does not "
@@ -23,3 +26,10 @@ MEANS: Mapping[Outcome, str] = {
     ),
     Outcome.RUNNING: "The search goes on. What follows is where it stands now.",
 }
+
+
+def unread_files(number: int, rounds: int) -> str:
+    """Return how many files could not be read, as a sentence; ``rounds`` are those that were decided."""
+    if not rounds:
+        return UNSEARCHED
+    return f"{count(number, 'file')} could not be read." if number else "Every file of the material could be read."

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import is_lower_bound
+from drysweep_pipeline.reports.flat import is_cut_short
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import safe_text, shortened
 from drysweep_pipeline.values import Outcome, Severity
@@ -56,7 +57,7 @@ def _metrics(said: Contents) -> Iterator[tuple[str, str, Samples]]:
     yield (
         "converged",
         "1 where the campaign converged, 0 where it ended or stands otherwise",
-        _one(not is_lower_bound(said)),
+        _one(not is_cut_short(said)),
     )
     yield "outcome", "The outcome of the campaign: 1 for the one it has", _outcomes(told)
     yield "campaign", "Always 1; which campaign the other numbers are of", [(_names(told), 1)]
@@ -64,7 +65,13 @@ def _metrics(said: Contents) -> Iterator[tuple[str, str, Samples]]:
     yield "started_timestamp_seconds", "When the campaign started", _instant(head["started_at"])
     yield "ended_timestamp_seconds", "When the campaign ended; absent while it goes on", _instant(head["ended_at"])
     yield "rounds", "Decided rounds of the campaign", _one(told["rounds"])
-    yield "quiet_rounds", "Quiet rounds at the end of the campaign", _one(told["quiet"])
+    yield "quiet_rounds", "Quiet rounds in a row when the campaign converged, else at its end", _one(told["quiet"])
+    yield "missed_by_k", "Findings fresh beyond convergence; absent where nobody looked beyond it", _missed(told)
+    yield (
+        "looked_again",
+        "1 for each strategy where only some looked, at an old snapshot",
+        _again(told),
+    )
     yield "k", "Quiet rounds in a row that converge", _one(told["k"])
     yield "findings", "Findings that the campaign saw, by verdict", _verdicts(told)
     yield "findings_open", "Unsettled findings that the campaign saw, by severity", _unsettled(said)
@@ -82,12 +89,18 @@ def _one(value: float) -> Samples:
     return [({}, float(value))]
 
 
-def _converged(said: Contents) -> Samples:
-    return _one(not is_lower_bound(said))
-
-
 def _outcomes(told: Mapping[str, Any]) -> Samples:
     return [({"outcome": outcome.value}, float(told["outcome"] == outcome)) for outcome in Outcome]
+
+
+def _missed(told: Mapping[str, Any]) -> Samples:
+    missed = missed_by_k(told)
+    return [] if missed is None else _one(missed)
+
+
+def _again(told: Mapping[str, Any]) -> Samples:
+    again = told["looked_again"]
+    return [({"strategy": name}, 1) for name in again["strategies"]] if again else []
 
 
 def _names(told: Mapping[str, Any]) -> Mapping[str, str]:

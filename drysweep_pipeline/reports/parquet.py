@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 METADATA = b"drysweep"
-_WHOLE = ("k", "rounds", "first_round", "last_round", "line", "sightings")
+_WHOLE = ("k", "rounds", "missed_by_k", "first_round", "last_round", "line", "sightings")
 
 
 def render(said: Contents) -> bytes:
@@ -37,7 +37,7 @@ def _schema(said: Contents) -> "pa.Schema":
         **{name: pa.int64() for name in _WHOLE},
         "as_of": pa.timestamp("us", tz="UTC"),
         "lower_bound": pa.bool_(),
-        "strategies": pa.list_(pa.string()),
+        **{name: pa.list_(pa.string()) for name in ("looked_with", "strategies")},
         "expires": pa.date32(),
     }
     fields = [pa.field(name, types[name]) for name in COLUMNS]

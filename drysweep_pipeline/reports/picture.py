@@ -1,9 +1,11 @@
 """The discovery curve as a picture by itself, for pages that are not ours: in colours of its own, on its own ground."""
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from drysweep_pipeline.convergence import CONVERGED_AT
 from drysweep_pipeline.history import history, looks
 from drysweep_pipeline.history.campaign import Past
 from drysweep_pipeline.home import Home
@@ -20,10 +22,11 @@ def curve(home: Home, sweep: str, campaign: str) -> charts.Chart | None:
     with history(home) as connection:
         past = Past(connection, sweep, campaign)
         head, points = past.head(), figures(past.rounds(), looks.arrivals(past), ()).curve
+        until = next((event["round"] for event in past.events() if event["name"] == CONVERGED_AT), None)
     if not points:
         return None
-    drawn = charts.discovery(points, head["k"], head["quiet"])
-    return charts.Chart(_whole(drawn.svg), drawn.says)
+    drawn = charts.discovery(points, head["k"], head["quiet"], until)
+    return replace(drawn, svg=_whole(drawn.svg)) if drawn.svg else drawn
 
 
 def _whole(svg: str) -> str:

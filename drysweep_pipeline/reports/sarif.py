@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import head_of, is_lower_bound
+from drysweep_pipeline.reports.flat import head_of, is_cut_short
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import at_angle, count, json_text, safe_lines, safe_text, shortened
 from drysweep_pipeline.reports.where import file_of, line_of
@@ -109,8 +109,10 @@ def _rules(findings: Sequence[Row]) -> list[dict[str, Any]]:
         {
             "id": name,
             # GitHub asks for all three.
-            "shortDescription": {"text": name.replace("_", " ")},
-            "fullDescription": {"text": f"Findings of the kind {name}, as strategies of the sweep reported them."},
+            "shortDescription": {"text": _unlinked(name.replace("_", " "))},
+            "fullDescription": {
+                "text": _unlinked(f"Findings of the kind {name}, as strategies of the sweep reported them.")
+            },
             "help": {"text": _HELP},
             "defaultConfiguration": {"level": levels[name]},
         }
@@ -146,8 +148,11 @@ def _cut(value: Any) -> Any:
 
 
 def _message(row: Row) -> str:
-    """Return what a finding says of itself, in which no bracket begins a link: one could lead anywhere."""
-    text = shortened(safe_lines(row["title"] or row["label"]), _TEXT)
+    return _unlinked(shortened(safe_lines(row["title"] or row["label"]), _TEXT))
+
+
+def _unlinked(text: str) -> str:
+    """Return text of a message in which no bracket begins a link: one could lead anywhere."""
     return text.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]") if "](" in text else text
 
 
@@ -173,7 +178,7 @@ def _invocation(said: Contents, base: str) -> dict[str, Any]:
     started, ended = said.head["started_at"], said.head["ended_at"]
     reason = f" ({said.told['reason']})" if said.told["reason"] else ""
     return {
-        "executionSuccessful": not is_lower_bound(said),
+        "executionSuccessful": not is_cut_short(said),
         "exitCodeDescription": f"{said.told['outcome']}{reason}",
         "toolExecutionNotifications": list(_notifications(said, base)),
         **({"startTimeUtc": started} if started else {}),
@@ -183,8 +188,8 @@ def _invocation(said: Contents, base: str) -> dict[str, Any]:
 
 def _notifications(said: Contents, base: str) -> Iterator[dict[str, Any]]:
     # In a campaign that converged nonetheless, complete rounds made up for it.
-    level = "error" if is_lower_bound(said) else "warning"
-    if is_lower_bound(said):
+    level = "error" if is_cut_short(said) else "warning"
+    if is_cut_short(said):
         yield _notified("not_converged", level, said.told["verdict"])
     for row in said.told["not_run"]:
         text = f"{row['strategy']}{at_angle(row)} did not run in round {row['round']}: {row['reason']}"
@@ -198,7 +203,7 @@ def _notifications(said: Contents, base: str) -> Iterator[dict[str, Any]]:
 
 def _notified(kind: str, level: str, text: str, properties: dict[str, Any] | None = None) -> dict[str, Any]:
     told: dict[str, Any] = {"descriptor": {"id": kind}, "level": level}
-    told["message"] = {"text": shortened(safe_text(text), _TEXT)}
+    told["message"] = {"text": _unlinked(shortened(safe_text(text), _TEXT))}
     return {**told, **({"properties": properties} if properties else {})}
 
 

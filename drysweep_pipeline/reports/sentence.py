@@ -28,15 +28,28 @@ def _converged(told: Summary) -> str:
     end = "find no more that blocks and is unsettled" if told["rule"] == "clean" else "find no more"
     past = told.get("past")
     rounds = past["converged_at"] if past else told["rounds"]
-    head = f"CONVERGED after {count(rounds, 'round')} (K={told['k']}): {_seen(told)}."
+    head = f"CONVERGED after {count(rounds, 'round')} (K={told['k']}): {_seen_by_then(told)}."
     # Who looked on and found more does not say that there is no more.
     ends = f" These strategies {end}." if not past or not past["missed"] else ""
     return f"{head}{ends}" + (f" {said_beyond(past, told['k'])}" if past else "")
 
 
 def _seen(told: Summary) -> str:
-    parts = [f"{count(told['seen'], 'finding')} seen", f"{told['confirmed']} confirmed", f"{told['rejected']} rejected"]
-    return ", ".join([*parts, *_open_verdicts(told)])
+    return ", ".join([f"{count(told['seen'], 'finding')} seen", *_verdicts(told)])
+
+
+def _verdicts(told: Summary) -> list[str]:
+    return [f"{told['confirmed']} confirmed", f"{told['rejected']} rejected", *_open_verdicts(told)]
+
+
+def _seen_by_then(told: Summary) -> str:
+    """Return what a campaign that converged saw, what it met only in rounds beyond that told apart."""
+    past = told.get("past")
+    if not past or told["seen"] == past["seen_by_then"]:
+        return _seen(told)
+    beyond = told["seen"] - past["seen_by_then"]
+    met = f"{count(past['seen_by_then'], 'finding')} seen by then, {beyond} more in the rounds beyond it"
+    return f"{met}; of all, {', '.join(_verdicts(told))}"
 
 
 def _open_verdicts(told: Summary) -> list[str]:
@@ -44,6 +57,9 @@ def _open_verdicts(told: Summary) -> list[str]:
 
 
 def _arriving(told: Summary) -> str:
+    if past := told.get("past"):
+        quiet = f"quiet for {told['quiet']} rounds at round {past['converged_at']}"
+        return f"{_seen_by_then(told)}; {quiet}, looking beyond it"
     fresh = told["new"][-1] if told["new"] else 0
     if told["rule"] == "dry" and fresh:
         return ", ".join([f"{count(fresh, 'finding')} still arriving", *_open_verdicts(told)])

@@ -55,7 +55,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "notifications": notices(home, past.sweep, past.campaign),
         "waits_for": waiting.as_json if waiting else None,
     }
-    told["past"] = beyond(told)
+    told["past"] = beyond(past, told)
     diagnosis = why(past, home, told, rounds, standing)
     return {**told, "why": diagnosis.as_json if diagnosis else None, "verdict": sentence(told)}
 

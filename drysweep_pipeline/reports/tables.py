@@ -9,6 +9,7 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports import charts
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.figures import Passes, Point
+from drysweep_pipeline.reports.meaning import unread_files
 from drysweep_pipeline.reports.shown import Cut, Figure, cut, decimal, number, percent, share
 from drysweep_pipeline.reports.since import CHANGES, limits
 from drysweep_pipeline.reports.text import count
@@ -23,7 +24,8 @@ def curve(said: Contents, most: int) -> Table:
     """Return the discovery curve, drawn and as numbers; ``most`` rounds are in the table, the latest ones."""
     points, told = said.figures.curve, said.told
     rows = [_point(point) for point in points]
-    drawn = charts.discovery(points, told["k"], told["quiet"]) if points else None
+    until = told["past"]["converged_at"] if told["past"] else None
+    drawn = charts.discovery(points, told["k"], told["quiet"], until) if points else None
     return {
         "discovery": _drawn(drawn),
         "curve": _latest(
@@ -43,8 +45,11 @@ def _point(point: Point) -> Sequence[str]:
 def _drawn(chart: charts.Chart | None) -> Table | None:
     from markupsafe import Markup
 
+    if chart is None:
+        return None
     # Shapes and texts only, and the texts were escaped when they were written down: see ``svg``.
-    return {"svg": Markup(chart.svg), "says": chart.says} if chart else None  # noqa: S704
+    drawing = Markup(chart.svg) if chart.svg else None  # noqa: S704
+    return {"svg": drawing, "says": chart.says, "undrawn": cut(chart.undrawn or "", Cut.LINE)}
 
 
 def strategies(said: Contents, most: int) -> Table:
@@ -191,8 +196,7 @@ def _value(value: Any) -> str:
 
 def unsearched(said: Contents, most: int) -> Table:
     """Return what could not be read, the first ``most`` files."""
-    files = said.told["not_searched"]
-    told = f"{count(files, 'file')} could not be read." if files else "Every file of the material could be read."
+    told = unread_files(said.told["not_searched"], said.told["rounds"])
     rows = [(cut(file, Cut.LINE), cut(reason, Cut.LINE)) for file, reason in said.unread[:most]]
     return {"sentence": told, "rows": rows, "left_out": max(0, len(said.unread) - most)}
 

@@ -53,6 +53,16 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({count(len(text) - limit, 'character')} more)"
 
 
+def no_command(text: str) -> str:
+    """Return a text with an apostrophe before it where what runs CI would take a line that it begins for a command."""
+    return f"'{text}" if _COMMAND.match(text) else text
+
+
+def safe_line(text: str) -> str:
+    """Return a text as ``safe_text`` does, as a line of a log that is no command to what runs CI."""
+    return no_command(safe_text(text))
+
+
 def safe_lines(text: str) -> str:
     """Return a text as ``safe_text`` does, but with its line ends, as line feeds.
 

@@ -46,6 +46,7 @@ def _facts(
     sweep, blocking, last = declared(home, past.sweep, past.campaign), past.blocking(), rounds[-1]["round"]
     fields = tuple(sweep.fingerprint.fields) if sweep else ()
     used = past.angles()
+    hidden = past.rejected()
     angles, unused = _angles(sweep, used) if sweep else (None, None)
     return Facts(
         name=f"{past.sweep}/{past.campaign}",
@@ -58,8 +59,8 @@ def _facts(
         rounds=tuple(_round(row) for row in rounds),
         forerunners=forerunners,
         failures=tuple(_failure(row) for row in told["not_run"]),
-        churn=tuple(_churned(told["events"])),
-        reopened=tuple((row["label"], row["times"]) for row in past.reopened(late_from(len(rounds)))),
+        churn=tuple(_churned(told["events"], hidden)),
+        reopened=tuple((_named(row, hidden), row["times"]) for row in past.reopened(late_from(len(rounds)))),
         fields=fields,
         fresh=tuple(_finding(row, fields, blocking) for row in past.fresh(_FRESH)),
         known=tuple(_finding(row, fields, blocking) for row in past.known(_KNOWN)) if fields else (),
@@ -82,8 +83,13 @@ def _failure(row: Row) -> Failure:
     return Failure(row["round"], row["strategy"], row["reason"] or "", angle)
 
 
-def _churned(events: Iterable[Row]) -> Iterable[tuple[int, str | None]]:
-    return ((event["round"], event.get("label")) for event in events if event["name"] in _CHURN)
+def _churned(events: Iterable[Row], hidden: frozenset[str]) -> Iterable[tuple[int, str | None]]:
+    return ((event["round"], _named(event, hidden)) for event in events if event["name"] in _CHURN)
+
+
+def _named(row: Row, hidden: frozenset[str]) -> str | None:
+    """Return what a finding is called, unless it is one of the ``hidden`` ones."""
+    return None if row.get("fp") in hidden else row.get("label")
 
 
 def _blocks(row: Row, blocking: set[str]) -> bool:

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# In milliseconds: a busy machine is not a fault of the page.
+_PATIENCE = 120_000
+expect.set_options(timeout=_PATIENCE)
 # Told from inside the page, where a policy that is broken is heard of first.
 _LISTEN = """
     window.broken = [];
@@ -28,7 +31,9 @@ def browser() -> Iterator[Browser]:
     if found is None:
         pytest.fail(f"no browser: CHROMIUM names none, and none of {', '.join(_NAMES)} is on the path")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        # A container's shared memory is too small for a browser.
+        flags = ["--no-sandbox", "--disable-dev-shm-usage"]
+        started = playwright.chromium.launch(executable_path=found, args=flags, timeout=_PATIENCE)
         yield started
         started.close()
 
@@ -48,6 +53,7 @@ def opened(browser: Browser) -> Iterator[Open]:
 
     def open_file(path: Path, at: str = "", **options: Any) -> Page:
         page = browser.new_page(**options)
+        page.set_default_timeout(_PATIENCE)
         page.add_init_script(_LISTEN)
         page.route("**/*", answer)
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))

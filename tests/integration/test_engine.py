@@ -118,7 +118,7 @@ def test_valid_rows_beside_a_refused_one_are_kept(tmp_path: Path, home: Home) ->
     steps(campaign, 1)
     told = facts(home, campaign.id)
     assert told["states"] == {"x/k": "open", "y/k": "open"}
-    assert "1 rows refused, first row 2: missing_field: service" in told["not_run"][0]["reason"]
+    assert "1 row refused, first row 2: missing_field: service" in told["not_run"][0]["reason"]
     assert told["calls"] == 1, "asking again cannot mend refused rows"
 
 

@@ -1,5 +1,7 @@
 """Looking again at stored snapshots: since when a problem is there, and what such campaigns leave to others."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -27,6 +29,7 @@ from drysweep_pipeline.history.looked_again import since
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
+from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.threshold import found as over_threshold
 from drysweep_pipeline.values import CAMPAIGN_ID, Rule
@@ -352,6 +355,24 @@ def test_a_campaign_that_looked_again_is_no_campaign_that_did_not_observe(once: 
     assert {label: now[label] for label in before} == before
     assert now["web/no_tier"] == 0
     assert ask(after, "select campaign, outcome from published()") == [("c3", "converged")]
+
+
+def test_every_list_and_export_says_that_a_campaign_looked_again_and_with_which_strategies(
+    after: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(after / "home")
+    [campaign] = [row[0] for row in ask(after, "select campaign from campaigns where looked_again = 'c1'")]
+    assert main(["campaigns", "--home", str(home.root)]) == 0
+    printed = capsys.readouterr().out
+    assert f"small/{campaign} looked again with tiers only, at the snapshot of c1\n" in printed
+    assert printed.count("converged (partial)") == 3
+    row = next(csv.DictReader(io.StringIO(str(FORMATS["csv"](home, "small", campaign)))))
+    assert (row["looked_again"], row["looked_with"]) == ("c1", "tiers")
+    first = json.loads(str(FORMATS["jsonl"](home, "small", campaign)).splitlines()[0])
+    assert (first["looked_again"], first["looked_with"]) == ("c1", ["tiers"])
+    metrics = str(FORMATS["openmetrics"](home, "small", campaign))
+    assert 'drysweep_looked_again{strategy="tiers",sweep="small"} 1.0' in metrics
+    assert "drysweep_looked_again{" not in str(FORMATS["openmetrics"](home, "small", "c1"))
 
 
 def test_what_is_new_is_compared_with_the_campaign_before_and_not_with_who_looked_again(place: Path) -> None:

@@ -1,9 +1,12 @@
 """Looking beyond convergence: what K missed is counted, and nothing takes the convergence back."""
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from drysweep_pipeline.cli import main
@@ -19,6 +22,7 @@ from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.keeping.verifying import verify
 from drysweep_pipeline.replay.recorded import play_recorded
+from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from tests.sweeps import begin, declare, registry, run_to_its_end, steps
 
@@ -48,8 +52,10 @@ def test_what_k_missed_is_counted_and_the_campaign_has_converged_all_the_same(tm
     told = summary(home, "small", "c1")
     assert (told["outcome"], told["reason"], told["quiet"]) == ("converged", None, 2)
     assert (told["rounds"], told["new"]) == (6, [1, 0, 0, 0, 1, 0])
-    assert told["past"] == {"converged_at": 3, "rounds": 3, "missed": 1, "cut_short": None}
-    assert told["verdict"].startswith("CONVERGED after 3 rounds (K=2): 2 findings seen")
+    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 3, "missed": 1, "cut_short": None}
+    assert told["verdict"].startswith(
+        "CONVERGED after 3 rounds (K=2): 1 finding seen by then, 1 more in the rounds beyond it; of all, "
+    )
     assert "3 rounds beyond it brought 1 finding that K=2 missed." in told["verdict"]
     assert "find no more" not in told["verdict"]
     assert read_state(campaign.state_path).next is None  # type: ignore[union-attr]
@@ -58,10 +64,48 @@ def test_what_k_missed_is_counted_and_the_campaign_has_converged_all_the_same(tm
     assert list(verify(home, "small")) == []
 
 
+def test_every_format_says_what_k_missed_and_that_counts_are_a_lower_bound(tmp_path: Path, home: Home) -> None:
+    run_to_its_end(begun(tmp_path, home, 3))
+    text = {name: render(home, "small", "c1") for name, render in FORMATS.items()}
+    campaign, *found, _ = (json.loads(line) for line in text["jsonl"].splitlines())
+    rows = [*csv.DictReader(io.StringIO(text["csv"]))]
+    table = pq.read_table(io.BytesIO(text["parquet"]))
+    said = [json.loads(text["json"]), json.loads(text["sarif"])["runs"][0]["properties"], campaign, *found]
+    said += [*table.to_pylist(), json.loads(table.schema.metadata[b"drysweep"])]
+    assert {(each["outcome"], each["missed_by_k"], each["lower_bound"]) for each in said} == {("converged", 1, True)}
+    assert {(each["missed_by_k"], each["lower_bound"]) for each in rows} == {("1", "true")}
+    for name, value in (("missed_by_k", 1), ("lower_bound", "true"), ("quiet", 2), ("converged_at", 3)):
+        assert f'<property name="{name}" value="{value}" />' in text["junit"]
+    assert 'drysweep_missed_by_k{sweep="small"} 1.0' in text["openmetrics"]
+    assert 'drysweep_quiet_rounds{sweep="small"} 2.0' in text["openmetrics"]
+    assert "when the campaign converged" in text["openmetrics"]
+    assert "| quiet when it converged | 2 |" in text["md"]
+    assert "quiet at the end" not in text["md"] + text["html"]
+    assert "2 quiet up to round 3, where it converged, of K = 2" in text["html"]
+    assert "counts are a lower bound" in text["html"]
+    assert text["github"].startswith("::notice title=drysweep small::CONVERGED after 3 rounds (K=2): 1 finding seen by")
+
+
+def test_a_campaign_that_looks_beyond_its_convergence_says_so_meanwhile(tmp_path: Path, home: Home) -> None:
+    campaign = begun(tmp_path, home, 3)
+    for round in (1, 2, 3, 4):
+        steps(campaign, round)
+    said = summary(home, "small", "c1")["verdict"]
+    assert "quiet for 2 rounds at round 3, looking beyond it; the search goes on." in said
+
+
+def test_the_list_of_campaigns_counts_what_k_missed(tmp_path: Path, home: Home, capsys: Any) -> None:
+    run_to_its_end(begun(tmp_path, home, 3))
+    assert main(["campaigns", "--home", str(home.root)]) == 0
+    assert "small/c1 looked beyond its convergence: K=2 missed 1\n" in capsys.readouterr().out
+    assert main(["campaigns", "--home", str(home.root), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["campaigns"][0]["missed_by_k"] == 1
+
+
 def test_rounds_beyond_that_bring_nothing_say_so(tmp_path: Path, home: Home) -> None:
     run_to_its_end(begun(tmp_path, home, 1))
     told = summary(home, "small", "c1")
-    assert told["past"] == {"converged_at": 3, "rounds": 1, "missed": 0, "cut_short": None}
+    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 1, "missed": 0, "cut_short": None}
     assert told["verdict"].endswith("These strategies find no more. 1 round beyond it brought nothing that K=2 missed.")
 
 
@@ -132,4 +176,4 @@ def test_a_run_that_ended_in_the_middle_of_a_round_beyond_convergence_goes_on_th
     assert (now.outcome, now.converged_at) == ("running", 3)
     assert main(["resume", "c1", "--home", str(home.root), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["past"] == {"converged_at": 3, "rounds": 3, "missed": 1, "cut_short": None}
+    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 3, "missed": 1, "cut_short": None}

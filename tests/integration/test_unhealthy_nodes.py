@@ -15,6 +15,7 @@ from drysweep_pipeline.declaration.checks import sql_problems, warnings
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.quality import merged, merged_by
 from drysweep_pipeline.engine.wave import wave
+from drysweep_pipeline.fingerprint import fingerprint
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
@@ -83,11 +84,25 @@ def reported(folder: Path, *rows: str) -> Campaign:
 
 def test_a_word_that_one_strategy_uses_of_several_findings_tells_them_apart(tmp_path: Path) -> None:
     rows = "('n1', 'disk', 'a 1'), ('n1', 'clock', 'a 2'), ('n2', 'disk', 'b 1'), ('n3', 'clock', 'c 1')"
-    found = merged(reported(tmp_path, rows), 1)
+    found = merged_by(reported(tmp_path, rows), 1)
     assert found.sentence == (
         "1 fingerprint merges distinct findings, which differ in what, for instance n1: clock, disk; "
         "add a field to the fingerprint"
     )
+
+
+def test_an_example_is_none_of_the_findings_that_are_not_to_be_named_and_a_wave_has_none(tmp_path: Path) -> None:
+    n1, n2 = (str(fingerprint([name])) for name in ("n1", "n2"))
+    campaign = reported(tmp_path, "('n1', 'disk', ''), ('n1', 'clock', ''), ('n2', 'disk', ''), ('n2', 'clock', '')")
+    assert [merged_by(campaign, 1, [name]).example for name in (n1, n2)] == [
+        "n2: clock, disk",
+        "n1: clock, disk",
+    ]
+    assert merged_by(campaign, 1, [n1, n2]).sentence == (
+        "2 fingerprints merge distinct findings, which differ in what; add a field to the fingerprint"
+    )
+    # A wave is not judged yet.
+    assert merged(campaign, 1).example is None
 
 
 def test_what_differs_from_row_to_row_is_evidence_and_merges_nothing(tmp_path: Path) -> None:

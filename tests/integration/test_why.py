@@ -129,7 +129,9 @@ def test_false_positives_that_trickle_in_name_the_strategy_that_brings_them(tmp_
     told = why(run_to_its_end(scripted(tmp_path, home, script, judge=rejects)))
     assert told["cause"] == "false_positives"
     assert told["sentence"] == ("3 of 3 findings fresh in rounds 4 to 6 were rejected, 3 of them reported by guesser")
-    assert told["lever"] == "tighten guesser, so that it skips them"
+    assert told["lever"] == (
+        "tighten guesser, so that it skips them; drysweep findings list told/20260101T000000Z --rejected names them"
+    )
 
 
 def test_a_search_that_is_falling_gets_an_estimate_from_its_numbers(tmp_path: Path, home: Home) -> None:

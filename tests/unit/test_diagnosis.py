@@ -62,6 +62,19 @@ def test_causes_are_looked_for_in_the_order_that_is_documented() -> None:
     ]
 
 
+def test_a_rejected_finding_is_counted_and_never_an_example() -> None:
+    calm = replace(EVERYTHING, failures=(), churn=(), reopened=())
+    said = "3 of 3 findings fresh in rounds 4 to 6 are near doubles of earlier ones that differ in kind"
+    assert diagnose(calm).sentence == said
+    shown = (*calm.fresh[:2], finding("missing owner label", 3), finding("owner label missing", 4), *calm.fresh[4:])
+    example = ", such as 'api/owner label missing' after 'api/missing owner label'"
+    assert diagnose(replace(calm, fresh=shown)).sentence == said + example
+    back = replace(EVERYTHING, failures=(), churn=(), reopened=((None, 4), ("web/odd", 3)))
+    assert diagnose(back).sentence == "2 findings fixed before came back more than once, web/odd 3 times"
+    alone = replace(back, reopened=((None, 4),))
+    assert diagnose(alone).sentence == "1 finding fixed before came back more than once"
+
+
 @pytest.mark.parametrize(
     ("rounds", "forerunners", "longer"),
     [

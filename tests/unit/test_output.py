@@ -77,6 +77,15 @@ def test_no_line_can_steer_the_terminal_or_be_taken_for_two(capsys: pytest.Captu
     assert captured.err == "␛]0;title␇␊new\n<U+202E>round␍\n"
 
 
+def test_no_line_is_a_command_to_what_runs_ci(capsys: pytest.CaptureFixture[str]) -> None:
+    put("::error::pwned")
+    note(" ##[error]pwned")
+    put_table(["##[group]g", "b"], [[None, "::notice::a"], ["a::b", "# c"]])
+    captured = capsys.readouterr()
+    assert captured.out == "'::error::pwned\n'##[group]g  b\n             '::notice::a\na::b         # c\n"
+    assert captured.err == "' ##[error]pwned\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -208,3 +208,12 @@ def test_the_versions_are_told_without_a_command(capsys: pytest.CaptureFixture[s
 def test_help_has_a_short_form_everywhere(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith("Usage: drysweep")
+
+
+@pytest.mark.parametrize("words", [["sql", "select 'x\udcff'"], ["campaigns", "x\udcff"], ["run", "--home", "\udcff"]])
+def test_bytes_that_are_no_text_are_refused_as_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith("error[usage]: what was given is no UTF-8: ")
+    assert main([*words, "--json"]) == 2
+    found = told(capsys)
+    assert (found["code"], "\\xff" in found["error"]) == ("usage", True)
