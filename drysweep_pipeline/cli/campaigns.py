@@ -56,6 +56,8 @@ def campaigns(
         for row in named:
             for line in _beside(row):
                 put(line)
+        for (sweep_of, _), sentence in waiting.items():
+            put(f"{sweep_of}/{sentence}")
         if not listed:
             note("there is no campaign yet; `drysweep run SWEEP` starts one")
     return 0
@@ -80,8 +82,6 @@ def _beside(row: dict[str, Any]) -> Iterator[str]:
         yield f"{row['campaign']} looked again with {who} only, at the snapshot of {row['looked_again']}"
     if row["missed_by_k"] is not None:
         yield f"{row['campaign']} looked beyond its convergence: K={row['k']} missed {row['missed_by_k']}"
-    if row["waits_for"]:
-        yield f"{row['sweep']}/{row['waits_for']}"
 
 
 def _waiting(home: Home, sweeps: set[str]) -> dict[tuple[str, str], str]:
