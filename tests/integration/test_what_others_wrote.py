@@ -189,7 +189,7 @@ def test_a_campaign_without_a_decided_round_has_searched_nothing(format: str, tm
 
 
 def test_what_is_not_listed_is_found_by_the_query_that_is_told() -> None:
-    row: dict[str, Any] = dict.fromkeys(("severity", "title", "path", "line"))
+    row: dict[str, Any] = dict.fromkeys(("severity", "subject", "kind", "title", "path", "line"))
     row |= {"label": "x", "status": "open", "strategies": ["a"], "fp": "f" * 36}
     told = {"sweep": "s", "rejected": 0, "rounds": 1}
     shown = "\n".join(markdown._found([row] * 51, told, "", PLAIN))
