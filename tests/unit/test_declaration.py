@@ -83,8 +83,7 @@ def test_a_frozen_declaration_leads_to_its_files_from_any_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.chdir(folder)
-    [name] = [path.name for path in folder.iterdir() if path.suffix == ".yaml"]
-    frozen = freeze_json(read_declaration(Path(name)))
+    frozen = freeze_json(read_declaration(Path(declared(folder).name)))
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     thawed = thaw_json(frozen)
     assert read_declaration(thawed.path).digest == thawed.digest
