@@ -177,10 +177,10 @@ class LookAgain:
         lost = [each.campaign for each in self.looking.left_out if each.lost]
         ran = {campaign.id: standing(campaign).outcome.value for campaign in done}
         cut = sum(outcome != "converged" for outcome in ran.values())
-        of = len(self.looking.stored)
+        of = len(self.looking.stored) + len(lost)
         unknown = [each for each in found if each["known_since"] is None]
         parts = [
-            f"Looked again with {', '.join(self.looking.strategies)} at {len(done)} of {count(of, 'stored snapshot')}: "
+            f"Looked again with {', '.join(self.looking.strategies)} at {len(done)} of {count(of, 'snapshot')}: "
             f"{count(len(found), 'finding')}, {len(unknown)} of them seen by no campaign of the whole sweep."
         ]
         if found:

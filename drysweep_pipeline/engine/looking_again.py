@@ -34,6 +34,7 @@ from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.watch import plant
 from drysweep_pipeline.errors import DeclarationError, IntegrityError, MaterialError, Refused
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.gone import gone
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.values import Rule
 
@@ -240,6 +241,9 @@ def _out_of_reach(looking: Again, stored: Stored) -> str | None:
     try:
         snapshot = Snapshot.open(stored.source.home.snapshots / stored.snapshot)
     except IntegrityError as error:
+        pruned = gone(stored.source.home).get(stored.snapshot)
+        if pruned is not None:
+            return f"its snapshot {stored.snapshot[:12]} was pruned on {pruned[:10]}"
         return f"its snapshot {stored.snapshot[:12]} is gone or broken: {error.what}"
     before = recorded(stored.source.home.home, looking.declaration.sweep.name, stored)
     if before is not None and standing(before).due is None:

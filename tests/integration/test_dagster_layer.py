@@ -3,6 +3,8 @@
 import base64
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -293,3 +295,12 @@ def metadata(instance: dg.DagsterInstance, asset: str) -> dict[str, Any]:
     assert event is not None
     assert event.asset_materialization is not None
     return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+
+
+def test_a_process_that_loads_the_declared_sweeps_logs_no_warning_for_each_of_their_jobs() -> None:
+    load = "from assets.definitions import defs; print(len(list(defs().resolve_all_job_defs())))"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", load], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 2
+    assert "Warning" not in done.stderr

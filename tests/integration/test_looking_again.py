@@ -28,6 +28,7 @@ from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.history.looked_again import since
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.gone import write_gone
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
@@ -230,8 +231,22 @@ def test_a_snapshot_that_is_gone_is_named_and_the_answer_is_not_0(
     assert main(["backfill", "sweep.yaml", "--strategies", "tiers", "--json"]) == 3
     done = told(capsys)
     assert [each["at"] for each in done["left_out"] if each["lost"]] == ["c2"]
+    assert "at 2 of 3 snapshots" in done["verdict"]
     assert "Out of reach: c2." in done["verdict"]
     assert "2026-01-03, and was not there on 2026-01-01" in done["verdict"]
+
+
+def test_a_snapshot_that_was_pruned_is_told_as_that(place: Path) -> None:
+    home = Home(place / "home").sweep("small")
+    pruned = looking(place).stored[1].snapshot
+    write_gone(home, [pruned], "2026-02-03T04:05:06Z")
+    shutil.rmtree(home.snapshots / pruned)
+    [left] = looking(place).left_out
+    assert (left.campaign, left.why, left.lost) == (
+        "c2",
+        f"its snapshot {pruned[:12]} was pruned on 2026-02-03",
+        True,
+    )
 
 
 def test_a_snapshot_that_is_not_what_was_frozen_is_not_read(place: Path) -> None:
@@ -486,7 +501,7 @@ def test_one_ceiling_holds_for_all_snapshots_together(place: Path, capsys: pytes
     done = told(capsys)
     assert done["spent"]["calls"] == 2
     assert [each["stands"] for each in done["campaigns"]] == ["converged", "new", "new"]
-    assert "at 1 of 3 stored snapshots" in done["verdict"]
+    assert "at 1 of 3 snapshots" in done["verdict"]
 
 
 def test_a_look_that_was_killed_goes_on_without_asking_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,7 @@ WANTED: dict[str, tuple[list[str], list[list[Any]]]] = {
     # Nothing had been recorded in January 2025: the story was told later.
     "state_on": (
         ["at=2025-01-15"],
-        [["accepted_risk", None, 2, CUT], ["open", None, 2, CUT], ["fixed", None, 1, CUT]],
+        [[status, "nobody knew yet", n, CUT] for status, n in (("accepted_risk", 2), ("open", 2), ("fixed", 1))],
     ),
     "cut_short": ([], [["story", "c1", CUT, "rounds", 4, 0, 2, 1, 7, 0]]),
     "fixed_passes": (
@@ -121,7 +121,13 @@ WANTED: dict[str, tuple[list[str], list[list[Any]]]] = {
             ["a", 2, 7, 7, 0.0, 1, 1, None, CONVERGED],
         ],
     ),
-    "accepted_risks": ([], [["s6/k", "minor", "eve", None, "2026-01-01", 302, CONVERGED]]),
+    "accepted_risks": (
+        [],
+        [
+            ["s6/k", "minor", "holds", "eve", None, "2026-01-01", 302, CONVERGED],
+            ["s2/k", "major", "expired", "eve", None, "2025-03-01", -4, CONVERGED],
+        ],
+    ),
 }
 
 
