@@ -81,7 +81,7 @@ def _ask(
     """Return the rows of a query, and what JSON is to tell beside them."""
     if query is None:
         return _what_there_is(home), {}
-    text = sys.stdin.read() if query == "-" else query
+    text = _given_on_stdin() if query == "-" else query
     if not _WORD.fullmatch(text):
         return _rows(home, text, given, seconds, max_rows), {}
     named = _named(text.strip(), home)
@@ -89,6 +89,17 @@ def _ask(
     table = _rows(home, named.text, bound, seconds, max_rows)
     _say_what_was_asked(named, bound)
     return table, {"query": named.name, "parameters": bound, "caution": named.caution}
+
+
+def _given_on_stdin() -> str:
+    """Return the query on stdin. Raises ``Refused`` where that is no text."""
+    try:
+        text = sys.stdin.read()
+        # Python may keep bytes that are no UTF-8 as halves of characters.
+        text.encode()
+    except UnicodeError:
+        raise Refused("the query on stdin is no UTF-8", help="give it as UTF-8 text") from None
+    return text
 
 
 def _rows(home: "Home", text: str, bound: dict[str, Any], seconds: float, max_rows: int) -> "pa.Table":

@@ -1,5 +1,6 @@
 """What every command says where it does not do what was asked: one form, one JSON object, and never a traceback."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -217,3 +218,12 @@ def test_bytes_that_are_no_text_are_refused_as_usage(words: list[str], capsys: p
     assert main([*words, "--json"]) == 2
     found = told(capsys)
     assert (found["code"], "\\xff" in found["error"]) == ("usage", True)
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_a_query_on_stdin_that_is_no_text_is_refused(
+    errors: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"select '\xff'"), encoding="utf-8", errors=errors))
+    assert main(["sql", "-"]) == 2
+    assert capsys.readouterr().err.startswith("error[refused]: the query on stdin is no UTF-8")
