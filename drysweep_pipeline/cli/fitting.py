@@ -1,13 +1,11 @@
 """Tables made to fit a width: some columns' values are cut, the cut shown, and some columns are left out and named."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
 _GAP = 2
-_LEAST = 12
-"""A value is cut to no less than this, so that it still tells something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +18,17 @@ class Fitted:
 
 
 def fitted(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, cut: Sequence[str], spare: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    *,
+    cut: Mapping[str, int],
+    spare: Sequence[str] = (),
 ) -> Fitted:
     """Return a table of at most ``width``: first the widest of the ``cut`` columns give way, then ``spare`` ones go.
 
-    A spare column goes in the order that they are given in, and only where cutting all that may be cut is not enough.
+    ``cut``: the least that a column may be cut to, so that it still tells something. Spare columns go in the order in
+    which they are given, and only where cutting all that may be cut is not enough.
     """
     left_out: list[str] = []
     while (widths := _cut(columns, rows, width, left_out, cut)) is None and len(left_out) < len(spare):
@@ -44,7 +48,7 @@ def _row(row: Sequence[str], limits: Sequence[tuple[int, int | None]]) -> Iterat
 
 
 def _cut(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, left_out: Sequence[str], cut: Sequence[str]
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, left_out: Sequence[str], cut: Mapping[str, int]
 ) -> dict[str, int] | None:
     """Return how wide each column may be for all to fit, or None where they cannot."""
     wide = {
@@ -54,9 +58,10 @@ def _cut(
     }
     over = sum(wide.values()) + _GAP * (len(wide) - 1) - width
     while over > 0:
-        widest = max((name for name in cut if name in wide), key=wide.__getitem__)
-        if wide[widest] <= max(_LEAST, cell_len(widest)):
+        may = [name for name, least in cut.items() if name in wide and wide[name] > max(least, cell_len(name))]
+        if not may:
             return None
+        widest = max(may, key=wide.__getitem__)
         wide[widest] -= 1
         over -= 1
     return wide

@@ -32,20 +32,22 @@ def test_rows_that_do_not_fit_are_records_and_nothing_is_cut() -> None:
 
 def test_a_table_is_cut_to_its_width_where_it_may_be_and_says_where() -> None:
     rows = [["3f2a9c", "api/no_owner/" + "x" * 90, "services/api.yaml:3", "2"], ["99", "db", "", ""]]
-    table = fitted(["fp", "finding", "where", "not observed"], rows, 61, cut=("finding", "where"), spare=("where",))
+    table = fitted(
+        ["fp", "finding", "where", "not observed"], rows, 61, cut={"finding": 12, "where": 12}, spare=("where",)
+    )
     assert table.left_out == []
     assert table.rows[0] == ["3f2a9c", "api/no_owner/xxxx…", "services/api.yaml:3", "2"]
     assert table.rows[1] == rows[1]
     assert max(map(len, lines_of(table.columns, table.rows, 61))) <= 61
-    assert fitted(["finding"], [["short"]], 60, cut=("finding",)).rows == [["short"]]
+    assert fitted(["finding"], [["short"]], 60, cut={"finding": 12}).rows == [["short"]]
 
 
 def test_columns_that_have_no_room_are_left_out_in_their_order_and_named() -> None:
     rows = [["3f2a9c", "x" * 50, "y" * 50, "team:platform", "2"]]
     columns = ["fp", "finding", "where", "owner", "not observed"]
-    table = fitted(columns, rows, 50, cut=("finding", "where"), spare=("not observed", "owner"))
+    table = fitted(columns, rows, 50, cut={"finding": 12, "where": 12}, spare=("not observed", "owner"))
     assert (table.columns, table.left_out) == (["fp", "finding", "where", "owner"], ["not observed"])
-    narrow = fitted(columns, rows, 25, cut=("finding", "where"), spare=("not observed", "owner"))
+    narrow = fitted(columns, rows, 25, cut={"finding": 12, "where": 12}, spare=("not observed", "owner"))
     assert narrow.left_out == ["not observed", "owner"]
 
 
