@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 def rebuild(
     sweep: Annotated[str, typer.Argument(metavar="SWEEP", help="The sweep, by name.")],
+    without_missing: Annotated[
+        bool, typer.Option("--without-missing", help="Give up what was taken in and is landed no more.")
+    ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
     """Make a sweep's ledger and history anew from what landed.
 
-    State files as well; no finder and no judge is asked.
+    State files as well; no finder and no judge is asked. Refused, with exit code 7, where the ledger or the history
+    took in what is not landed any more: it would be lost.
 
     Example: drysweep rebuild my_sweep
     """
@@ -26,7 +30,7 @@ def rebuild(
 
     place = home_of(home)
     [name] = recorded_sweeps(place, sweep)
-    done = rebuilt(place, name, progress)
+    done = rebuilt(place, name, progress, without_missing=without_missing)
     if json:
         put_json(_told(name, done))
     else:

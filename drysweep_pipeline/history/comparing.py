@@ -1,12 +1,15 @@
 """Whether two published histories say the same of a sweep, campaign by campaign, to the last column of every view."""
 
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import duckdb
 
 from drysweep_pipeline.errors import IntegrityError
+from drysweep_pipeline.history.edition import bring_up, digest
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.sandbox import first_line
@@ -27,17 +30,68 @@ _SAYS = """
     from (select {columns} from {view} where sweep = ?) as said
     group by all
 """
+_PUBLISHED = """
+    select campaign, list(round order by round) filter (where round is not null)
+    from published.campaigns
+    left join published.rounds using (sweep, campaign)
+    where sweep = ?
+    group by campaign
+"""
+_SWEEPS = "select distinct sweep from published.campaigns order by sweep"
+Published = dict[str, list[int]]
 Says = dict[tuple[str, str], tuple[int, int]]
 
 
 @contextmanager
 def opened(home: Home) -> Iterator[duckdb.DuckDBPyConnection | None]:
-    """Yield the history as it is now, whatever is published meanwhile; None where nothing was published yet."""
+    """Yield the history as it is now, whatever is published meanwhile; None where nothing was published yet.
+
+    One with the views of another version is looked at through those of this one, in a copy.
+    """
     if not home.history.exists():
         yield None
         return
-    with history(home) as connection:
+    with ExitStack() as stack:
+        connection = stack.enter_context(history(home))
+        if not _is_current(connection):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="drysweep-history-"))
+            copy = Home(Path(folder))
+            copy.history.parent.mkdir()
+            shutil.copyfile(home.history, copy.history)
+            connection = stack.enter_context(_brought_up(copy, home.history))
         yield connection
+
+
+def _is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether the history has the views of this version, or cannot say what it has."""
+    with suppress(duckdb.Error):
+        return connection.execute("select views from published.edition").fetchall() == [(digest(),)]
+    return True
+
+
+@contextmanager
+def _brought_up(copy: Home, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        bring_up(copy.history)
+    except duckdb.Error as error:
+        raise IntegrityError(f"the history cannot be read: {first_line(error)}", file=file) from None
+    with history(copy) as connection:
+        yield connection
+
+
+def published(connection: duckdb.DuckDBPyConnection, sweep: str) -> Published:
+    """Return the rounds that are published of each campaign of a sweep; nothing where that cannot be read."""
+    with suppress(duckdb.Error):
+        return {name: rounds or [] for name, rounds in connection.execute(_PUBLISHED, [sweep]).fetchall()}
+    return {}
+
+
+def sweeps(home: Home) -> list[str]:
+    """Return the sweeps that the published history knows; none where it is not there or cannot be read."""
+    with suppress(duckdb.Error, IntegrityError), opened(home) as connection:
+        if connection is not None:
+            return [name for (name,) in connection.execute(_SWEEPS).fetchall()]
+    return []
 
 
 def says(connection: duckdb.DuckDBPyConnection, sweep: str, file: Path) -> Says:

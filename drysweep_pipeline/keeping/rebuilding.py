@@ -17,9 +17,11 @@ from drysweep_pipeline.engine import journal, standing
 from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.engine.state import check_lease
 from drysweep_pipeline.errors import IntegrityError, NotFound, Refused
+from drysweep_pipeline.history import comparing
 from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.home import Home, SweepHome
-from drysweep_pipeline.keeping.fault import Fault
+from drysweep_pipeline.keeping import missing
+from drysweep_pipeline.keeping.fault import RESTORE, Fault
 from drysweep_pipeline.keeping.landed import faults_of
 from drysweep_pipeline.keeping.steps import Step, begun, steps_of, take_in
 from drysweep_pipeline.ledger import Ledger, is_sound, locked, opened
@@ -44,18 +46,25 @@ class Rebuilt:
     kept: Path | None
 
 
-def rebuild(home: Home, sweep: str, say: Callable[[str], None] = lambda _: None) -> Rebuilt:
+def rebuild(
+    home: Home, sweep: str, say: Callable[[str], None] = lambda _: None, *, without_missing: bool = False
+) -> Rebuilt:
     """Make the ledger of a sweep anew from its landing, then its state files and its part of the history.
 
-    ``say`` is told how far it is. Raises ``NotFound`` where nothing was landed, ``IntegrityError`` where a landed file
-    is not what was landed, ``Busy`` where a process works on a campaign of the sweep; nothing was changed then.
+    ``say`` is told how far it is; ``without_missing`` goes on without what the ledger or the history took in and the
+    landing has no more. Raises ``NotFound`` where nothing was landed, ``IntegrityError`` where a landed file is gone
+    or not what was landed, ``Busy`` where a process works on a campaign of the sweep; nothing was changed then.
     """
     place = home.sweep(sweep)
-    if not campaigns(home, sweep):
+    if not place.root.is_dir() or (not campaigns(home, sweep) and not place.ledger.exists()):
         raise NotFound("sweep", sweep, home.sweeps())
     with locked(place.ledger):
         _check_idle(place)
         _check_whole(place, say)
+        if not without_missing:
+            _check_all_there(home, place)
+        if not campaigns(home, sweep):
+            raise IntegrityError("nothing is landed that it could be made from", file=place.ledger, help=RESTORE)
         building = place.root / BUILDING
         try:
             steps = _built(home, sweep, building, say)
@@ -117,6 +126,28 @@ def _check_whole(place: SweepHome, say: Callable[[str], None]) -> None:
             file=found[0].file,
             help=f"restore them from a copy; `drysweep verify {place.name}` lists all",
         )
+
+
+def _check_all_there(home: Home, place: SweepHome) -> None:
+    """Raise ``IntegrityError``, naming the first, where the ledger or the history took in what the landing lacks."""
+    with comparing.opened(home) as past:
+        published = comparing.published(past, place.name) if past else {}
+    found = list(missing.faults_of(place, _witness(place, published)))
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        raise IntegrityError(
+            f"the landing lacks what was taken in, and the ledger is left as it is: {found[0].what}{more}",
+            file=found[0].file,
+            help=f"{RESTORE}; `drysweep verify {place.name}` lists all, --without-missing gives them up for good",
+        )
+
+
+def _witness(place: SweepHome, published: comparing.Published) -> missing.Witness:
+    with contextlib.suppress(IntegrityError):
+        if is_sound(place.ledger):
+            with opened(place.ledger) as ledger:
+                return missing.Witness.of(ledger, published)
+    return missing.Witness.of(None, published)
 
 
 def _built(home: Home, sweep: str, building: Path, say: Callable[[str], None]) -> int:

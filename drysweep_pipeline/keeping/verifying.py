@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drysweep_pipeline.durable import read_json
+from drysweep_pipeline.durable import is_sealed, read_json
 from drysweep_pipeline.engine import actions, journal, rounds, standing
-from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
+from drysweep_pipeline.engine.campaign import FILE, Campaign, campaigns, load
 from drysweep_pipeline.engine.state import State, read_state
 from drysweep_pipeline.errors import DrysweepError, IntegrityError
 from drysweep_pipeline.history import comparing
 from drysweep_pipeline.history.publish import publish, spoilt_parquet
 from drysweep_pipeline.home import Home, SweepHome
+from drysweep_pipeline.keeping import missing
 from drysweep_pipeline.keeping.fault import Fault
 from drysweep_pipeline.keeping.frozen import faults_of as faults_of_snapshots
 from drysweep_pipeline.keeping.landed import faults_of as faults_of_landing
@@ -41,40 +42,50 @@ def verify(home: Home, sweep: str, say: Say = lambda _: None) -> Iterator[Fault]
     A round that is under way is no fault. Raises ``Busy`` where the ledger is being written for too long.
     """
     place = home.sweep(sweep)
-    landed_well = True
+    told: set[Path] = set()
     for fault in faults_of_landing(place, say):
-        landed_well = landed_well and (fault.note or fault.stray)
+        told |= set() if fault.note or fault.stray else {fault.file}
         yield fault
     yield from faults_of_snapshots(place, say)
     yield from of_states(place)
     yield from _of_parquet(home, sweep)
-    if landed_well:
-        yield from _of_ledger(home, place, say)
-    else:
-        what = "it was not held against the landing, which is not what was landed"
-        yield Fault(place.ledger, what, "mend the landed files first", note=True)
+    yield from _of_ledger(home, place, say, told)
     yield from _strays(place)
 
 
-def _of_ledger(home: Home, place: SweepHome, say: Say) -> Iterator[Fault]:
-    """Yield where ledger and history are not what follows from the landing."""
+def _of_ledger(home: Home, place: SweepHome, say: Say, told: set[Path]) -> Iterator[Fault]:
+    """Yield what ledger and history have and the landing lacks, or else where they are not what follows from it.
+
+    ``told`` are the landed files that were named already.
+    """
     again = f"`drysweep rebuild {place.name}` makes it anew from the landing"
     with tempfile.TemporaryDirectory(prefix="drysweep-verify-") as folder, ExitStack() as stack:
         copy, built = Path(folder, "ledger.duckdb"), Path(folder, "landed.duckdb")
-        if not place.ledger.exists():
-            if campaigns(home, place.name):
-                yield Fault(place.ledger, "it is gone", again)
-            return
         try:
             with locked(place.ledger):
                 at = datetime.now(UTC)
                 _copy(place.ledger, copy)
                 # Whatever is published from now on, this goes on reading what was there.
                 past = stack.enter_context(comparing.opened(home))
+            whole = not told
+            published = comparing.published(past, place.name) if past else {}
+            for fault in missing.faults_of(place, _witness(copy, published)):
+                whole = False
+                if fault.file not in told:
+                    yield fault
+            if not whole:
+                what = "it was not held against the landing, which is not what was landed"
+                yield Fault(place.ledger, what, "mend the landed files first", note=True)
+                return
+            if not copy.exists():
+                if campaigns(home, place.name):
+                    yield Fault(place.ledger, "it is gone", again)
+                return
             with opened(copy) as ledger:
                 taken = _Taken.of(home, place.name, ledger, at)
             with opened(built) as ledger:
                 fill(ledger, home, place.name, taken.wanted, say)
+                yield from _ended_otherwise(place, ledger, copy)
                 expected = _published(home, place.name, ledger, Path(folder, "home"))
             found = differences(copy, built)
             yield from (Fault(place.ledger, f"it is not what was landed: {each}", again) for each in found)
@@ -85,7 +96,30 @@ def _of_ledger(home: Home, place: SweepHome, say: Say) -> Iterator[Fault]:
             file = Path(error.file or place.ledger)
             inside = file.is_relative_to(folder)
             what = error.what.replace(str(copy), str(place.ledger))
-            yield Fault(place.ledger if inside else file, what, again)
+            yield Fault(place.ledger if inside else file, what, again if inside else error.help or again)
+
+
+def _witness(copy: Path, published: comparing.Published) -> missing.Witness:
+    """Return what the copied ledger, where there is one, and the history took in."""
+    if not copy.exists():
+        return missing.Witness.of(None, published)
+    with opened(copy) as ledger:
+        return missing.Witness.of(ledger, published)
+
+
+def _ended_otherwise(place: SweepHome, built: Ledger, copy: Path) -> Iterator[Fault]:
+    """Yield a note for each campaign whose end an earlier drysweep took when it published, and take that for its end.
+
+    Such a campaign's record has no seal; a newer one takes the end from what was landed.
+    """
+    with opened(copy) as ledger:
+        said = ledger_journal.ends(ledger)
+    for name, at in ledger_journal.ends(built).items():
+        if at is None or said.get(name) in (None, at) or is_sealed((place.landing(name) / FILE).read_bytes()):
+            continue
+        ledger_journal.set_end(built, name, said[name] or at)
+        what = f"it has the end of {name} as an earlier drysweep published it, and not as it was landed"
+        yield Fault(place.ledger, what, "nothing else differs, and nothing needs to be done", note=True)
 
 
 def _published(home: Home, sweep: str, ledger: Ledger, folder: Path) -> comparing.Says:

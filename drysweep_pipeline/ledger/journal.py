@@ -24,6 +24,7 @@ _STAND = """
         ended_at = case when outcome = $outcome then ended_at else cast($ended_at as timestamptz) end
     where campaign = $campaign
 """
+_END = "update campaigns set ended_at = cast(? as timestamptz) where campaign = ?"
 _ROUND = """
     select judged, outcome, fresh, reopened, complete, rows, distinct_findings
     from rounds
@@ -124,6 +125,17 @@ def record_standing(ledger: Ledger, campaign: str, standing: Standing, at: datet
     ledger.connection.execute(_STAND, parameters)
 
 
+def ends(ledger: Ledger) -> dict[str, datetime | None]:
+    """Return when each campaign ended, None for one that has not."""
+    found = ledger.connection.execute("select campaign, epoch_us(ended_at) from campaigns").fetchall()
+    return {name: None if at is None else datetime.fromtimestamp(at / 1_000_000, UTC) for name, at in found}
+
+
+def set_end(ledger: Ledger, campaign: str, at: datetime) -> None:
+    """Record when a campaign ended, for a ledger that is held against another one."""
+    ledger.connection.execute(_END, [at, campaign])
+
+
 def round_row(ledger: Ledger, campaign: str, round: int) -> RoundRow | None:
     """Return a round's row, or None where it was not taken in yet."""
     rows = ledger.connection.execute(_ROUND, [campaign, round]).fetchall()
@@ -203,6 +215,16 @@ def record_decision(ledger: Ledger, campaign: str, round: int, decision: Sequenc
 def actions_taken(ledger: Ledger) -> dict[str, int]:
     """Return how many of people's landed actions were taken in, by campaign."""
     return dict(ledger.connection.execute(_ACTIONS).fetchall())
+
+
+def every_action(ledger: Ledger) -> list[tuple[str, int]]:
+    """Return all of people's actions that were taken in, by campaign and number."""
+    return ledger.connection.execute("select campaign, number from actions").fetchall()
+
+
+def campaigns_taken(ledger: Ledger) -> list[str]:
+    """Return the campaigns that a ledger knows."""
+    return [name for (name,) in ledger.connection.execute("select campaign from campaigns").fetchall()]
 
 
 def record_action(ledger: Ledger, campaign: str, number: int) -> None:

@@ -1,5 +1,6 @@
 """Opening the ledger: one writer at a time, waited for within bounds, and named when it does not let go."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,19 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+# How DuckDB says of a file that it is not what it wrote: after such an error it often takes nothing more either.
+_DAMAGED = re.compile(
+    r"corrupt|checksum|could not read|not enough bytes|deserializ|not a valid DuckDB|has been invalidated|"
+    r"INTERNAL Error",
+    re.IGNORECASE,
+)
+_TABLES = """
+    select table_name, string_agg('"' || column_name || '"', ', ' order by column_index)
+    from duckdb_columns()
+    where not internal and table_name in (select table_name from duckdb_tables())
+    group by table_name
+"""
+_READ = "select sum(cast(hash(said) as hugeint)) from (select {columns} from {table}) as said"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,8 @@ def locked(path: Path, *, wait_seconds: float = 60) -> Iterator[None]:
 def opened(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
     """Yield the ledger for writing, to who holds its lock or has it alone; what a dead process left is folded in.
 
-    Raises ``Busy`` where another program holds the file, ``IntegrityError`` where it cannot be opened.
+    Raises ``Busy`` where another program holds the file, ``IntegrityError`` where it cannot be opened, or where what
+    is done with it comes upon a part that cannot be read.
     """
     connection = _connect(path, wait_seconds)
     try:
@@ -77,8 +92,19 @@ def opened(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
         connection.execute("set enable_progress_bar = false")
         migrate(connection, str(path))
         yield Ledger(path, connection)
+    except duckdb.Error as error:
+        if not _DAMAGED.search(str(error)):
+            raise
+        raise _unreadable(path, f"the ledger cannot be read: {first_line(error)}") from None
     finally:
         connection.close()
+
+
+def check_readable(ledger: Ledger) -> None:
+    """Read all tables of a ledger, their columns once through. Raises ``IntegrityError`` where that cannot be done."""
+    tables = ledger.connection.execute(_TABLES).fetchall()
+    for table, columns in tables:
+        ledger.connection.execute(_READ.format(table=table, columns=columns)).fetchall()
 
 
 def is_sound(path: Path) -> bool:
@@ -110,8 +136,13 @@ def _connect(path: Path, wait_seconds: float) -> duckdb.DuckDBPyConnection:
                 file=path,
                 help="close it there; to query, use `drysweep sql`, which reads the published history",
             ) from None
-        raise IntegrityError(f"the ledger cannot be opened: {first_line(error)}", file=path) from None
+        raise _unreadable(path, f"the ledger cannot be opened: {first_line(error)}") from None
     raise AssertionError("unreachable: the retry returns or raises")
+
+
+def _unreadable(path: Path, what: str) -> IntegrityError:
+    help = f"`drysweep rebuild {path.parent.name}` makes it anew from what was landed"
+    return IntegrityError(what, file=path, help=help)
 
 
 def _held_elsewhere(error: Exception) -> bool:

@@ -90,7 +90,7 @@ def _left_behind(root: Path) -> Iterator[Check]:
 
 def _ledgers(home: Home) -> Iterator[Check]:
     from drysweep_pipeline.errors import DrysweepError
-    from drysweep_pipeline.ledger import open_ledger
+    from drysweep_pipeline.ledger import check_readable, open_ledger
 
     for name in home.sweeps():
         path = home.sweep(name).ledger
@@ -100,7 +100,8 @@ def _ledgers(home: Home) -> Iterator[Check]:
                 yield Check(f"ledger {name}", False, "is not there", help, str(path))
             continue
         try:
-            with open_ledger(path, wait_seconds=1):
+            with open_ledger(path, wait_seconds=1) as ledger:
+                check_readable(ledger)
                 yield Check(f"ledger {name}", True, "opens, and nobody else holds it", file=str(path))
         except DrysweepError as error:
             help = error.help or f"drysweep rebuild {name} makes it from what landed"
