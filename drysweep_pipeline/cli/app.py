@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from drysweep_pipeline import interruption
 from drysweep_pipeline.cli import (
     backfill,
     campaigns,
@@ -107,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     except _UsageError as error:
         return refusing.misused(error, as_json=as_json)
     except refusing.Interrupted as error:
-        return refusing.interrupted(error.help, as_json=as_json)
+        return _interrupted(error.help, as_json, whole=arguments is None)
     except (KeyboardInterrupt, typer.Abort):
         code = refusing.INTERRUPTED
     except BrokenPipeError:
@@ -115,7 +116,20 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        return refusing.unexpected(error, given, as_json=as_json)
+        if not interruption.is_one(error):
+            return refusing.unexpected(error, given, as_json=as_json)
+        code = refusing.INTERRUPTED
     if code == refusing.INTERRUPTED:
-        return refusing.interrupted(None, as_json=as_json)
+        return _interrupted(None, as_json, whole=arguments is None)
     return code if isinstance(code, int) else 0
+
+
+def _interrupted(help: str | None, as_json: bool, *, whole: bool) -> int:
+    """Say that a command was interrupted; a ``whole`` process that is interrupted again ends at once, as it would."""
+    if whole:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    code = refusing.interrupted(help, as_json=as_json)
+    if whole:
+        sys.stdout.flush()
+        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
+    return code

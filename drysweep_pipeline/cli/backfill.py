@@ -12,10 +12,10 @@ from drysweep_pipeline.cli.options import (
     JsonOption,
     QuietOption,
     SweepArgument,
-    home_of,
     instant,
     last_instant,
     project_root,
+    writable_home_of,
 )
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
@@ -59,7 +59,7 @@ def backfill(
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
     first, last = _instant(since, "--from", instant), _instant(until, "--to", last_instant)
-    place = home_of(home, path)
+    place = writable_home_of(home, path)
     if first is not None and last is not None and last < first:
         raise DeclarationError("--to lies before --from", key="--to")
     if strategies is not None:

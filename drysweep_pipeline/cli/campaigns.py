@@ -35,7 +35,7 @@ def campaigns(
     from drysweep_pipeline.cli.output import note, put, put_json, put_table
     from drysweep_pipeline.history.reading import history
 
-    place = home_of(home)
+    place = home_of(home, there=True)
     found = []
     if place.history.exists():
         with history(place) as connection:

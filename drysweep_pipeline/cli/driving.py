@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from drysweep_pipeline import interruption
 from drysweep_pipeline.cli import refusing
 from drysweep_pipeline.cli.output import exit_code, note, program, put, put_json
 from drysweep_pipeline.cli.watching import watching
@@ -43,9 +44,11 @@ def drive(home: Home, campaign: Campaign, *, quiet: bool = False) -> None:
     while True:
         take_lease(campaign.state_path, driver="cli")
         try:
-            with watching(quiet=quiet):
+            with interruption.noting(), watching(quiet=quiet):
                 _to_where_it_stops(home, campaign)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Exception) as error:
+            if isinstance(error, Exception) and not interruption.is_one(error):
+                raise
             resume = f"{program()} resume {shlex.quote(campaign.name)}{home_option(home)}"
             raise refusing.Interrupted(f"`{resume}` goes on from the last whole round") from None
         finally:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.errors import DeclarationError, NotFound, Refused
 from drysweep_pipeline.home import Home
 
@@ -55,8 +56,51 @@ def project_root() -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").exists()), here)
 
 
-def home_of(given: Path | None, beside: Path | None = None) -> Home:
-    """Return the home: as given, DRYSWEEP_HOME, beside the project, else beside the YAML file."""
+def home_of(given: Path | None, beside: Path | None = None, *, there: bool = False) -> Home:
+    """Return the home: as given, DRYSWEEP_HOME, beside the project, else beside the YAML file.
+
+    For what only reads what is ``there``, raises ``Refused`` where that is no folder, or is not there.
+    """
+    home = _home_of(given, beside)
+    if there:
+        _check_folder(home.root)
+        if not home.root.exists():
+            raise NoHome(home.root)
+    return home
+
+
+def _check_folder(root: Path) -> None:
+    nearest = next(path for path in (root, *root.parents) if path.exists())
+    if not nearest.is_dir():
+        raise Refused(f"{nearest} is no folder", file=root, key="--home", help="name a folder for the home")
+
+
+def writable_home_of(given: Path | None, beside: Path | None = None) -> Home:
+    """Return the home, as ``home_of``, for what writes there. Raises ``Refused`` where that cannot be done."""
+    home = _home_of(given, beside)
+    _check_folder(home.root)
+    try:
+        make_private(home.root)
+    except OSError as error:
+        what = f"the home cannot be made: {error.strerror or error}"
+        raise Refused(what, file=home.root, key="--home", help="name a folder that can be written") from None
+    if not os.access(home.root, os.W_OK | os.X_OK):
+        what = "the home cannot be written"
+        raise Refused(what, file=home.root, key="--home", help="name a folder that can be written")
+    return home
+
+
+class NoHome(Refused):
+    """There is no home where one is looked for."""
+
+    code = "not_found"
+
+    def __init__(self, root: Path) -> None:
+        help = "--home or DRYSWEEP_HOME names another; `drysweep run` makes one"
+        super().__init__("there is no home", file=root, help=help)
+
+
+def _home_of(given: Path | None, beside: Path | None) -> Home:
     if given is not None:
         return Home(given.expanduser().resolve())
     if os.environ.get("DRYSWEEP_HOME"):
@@ -105,8 +149,13 @@ def find_campaign(home: Home, text: str) -> tuple[str, str]:
 
 
 def recorded_sweeps(home: Home, sweep: str | None) -> list[str]:
-    """Return the one sweep that is asked about, or all that have anything in the home. Raises ``NotFound``."""
-    known = home.sweeps()
+    """Return the one sweep that is asked about, or all that have anything in the home. Raises ``NotFound``.
+
+    A sweep that only the published history knows has lost all that it had here, and is one as well.
+    """
+    from drysweep_pipeline.history.comparing import sweeps
+
+    known = sorted({*home.sweeps(), *sweeps(home)})
     if sweep is None:
         return known
     if sweep not in known:

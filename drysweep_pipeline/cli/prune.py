@@ -34,7 +34,7 @@ def prune(
     from drysweep_pipeline.keeping.pruning import look
     from drysweep_pipeline.keeping.pruning import prune as pruned
 
-    place, limits = home_of(home), _limits(keep_campaigns, older_than)
+    place, limits = home_of(home, there=True), _limits(keep_campaigns, older_than)
     found = {name: (pruned if yes else look)(place, name, limits) for name in recorded_sweeps(place, sweep)}
     if json:
         told = [_told(place.root, name, each) for name, each in found.items()]

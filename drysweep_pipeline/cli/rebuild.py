@@ -28,7 +28,7 @@ def rebuild(
     from drysweep_pipeline.cli.output import progress, put, put_json
     from drysweep_pipeline.keeping.rebuilding import rebuild as rebuilt
 
-    place = home_of(home)
+    place = home_of(home, there=True)
     [name] = recorded_sweeps(place, sweep)
     done = rebuilt(place, name, progress, without_missing=without_missing)
     if json:

@@ -14,9 +14,9 @@ from drysweep_pipeline.cli.options import (
     JsonOption,
     QuietOption,
     SweepArgument,
-    home_of,
     instant,
     project_root,
+    writable_home_of,
 )
 from drysweep_pipeline.errors import MaterialError
 
@@ -54,7 +54,7 @@ def run(
     declaration = read_declaration(path)
     if problems := [*sql_problems(declaration), *model_problems(declaration)]:
         raise first_of(problems)
-    place = home_of(home, path)
+    place = writable_home_of(home, path)
     with _naming(path):
         started = start(
             place,

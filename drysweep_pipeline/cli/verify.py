@@ -25,7 +25,7 @@ def verify(
     from drysweep_pipeline.cli.output import progress, put, put_json
     from drysweep_pipeline.keeping.verifying import verify as verified
 
-    place = home_of(home)
+    place = home_of(home, there=True)
     found: list[tuple[str, Fault]] = []
     sweeps = recorded_sweeps(place, sweep)
     for name in sweeps:

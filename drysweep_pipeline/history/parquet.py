@@ -19,6 +19,7 @@ from drysweep_pipeline.history.edition import digest, findings_of
 from drysweep_pipeline.landing import sha256_of
 
 SCHEMA_VERSION = 1
+STRAY = "it is none of what was published"
 BATCH_ROWS = 100_000
 OF_A_CAMPAIGN = {
     "sightings": "round, fp, strategy",
@@ -171,16 +172,23 @@ def _written(
 def spoilt(exported: Exported) -> dict[Path, str]:
     """Return the files of the manifest, or the manifest itself, that are not what was written, with what is wrong.
 
-    Files are replaced before their manifest: who finds one spoilt asks again while nothing is being published.
+    A file that the manifest does not have, and that whoever reads all files of a folder would take for one of them, is
+    ``STRAY``. Files are replaced before their manifest: who finds one spoilt asks again while nothing is published.
     """
+    there = {path for path in exported.root.glob(f"*/sweep={exported.sweep}/**/*") if _is_whole(path)}
     if not exported.manifest.exists():
-        return {}
+        return {exported.manifest: "it is gone, and files that it would list are there"} if there else {}
     try:
         told = read_json(exported.manifest)
         entries = [*told["files"], *(each for entry in told["campaigns"].values() for each in entry["files"])]
-        return {exported.root / each["path"]: why for each in entries if (why := _unlike(exported.root, each))}
+        unlike = {exported.root / each["path"]: why for each in entries if (why := _unlike(exported.root, each))}
+        return unlike | dict.fromkeys(sorted(there - {exported.root / each["path"] for each in entries}), STRAY)
     except (IntegrityError, KeyError, TypeError) as error:
         return {exported.manifest: error.what if isinstance(error, IntegrityError) else f"not readable: {error!r}"}
+
+
+def _is_whole(path: Path) -> bool:
+    return path.is_file() and not path.name.endswith(".part")
 
 
 def _unlike(root: Path, entry: dict[str, Any]) -> str | None:

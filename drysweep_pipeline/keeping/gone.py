@@ -11,15 +11,15 @@ SCHEMA_VERSION = 1
 
 def gone(place: SweepHome) -> dict[str, str]:
     """Return when each pruned snapshot went, by digest, in ISO 8601."""
-    path = _path(place)
+    path = listed(place)
     return dict(read_json(path)["snapshots"]) if path.exists() else {}
 
 
-def write_gone(place: SweepHome, digests: list[str], at: str) -> None:
-    """Record that snapshots are about to go; those that are on the list keep the instant of theirs."""
-    said = {**dict.fromkeys(digests, at), **gone(place)}
-    write_json(_path(place), {"schema_version": SCHEMA_VERSION, "snapshots": said})
+def write_gone(place: SweepHome, digest: str, at: str) -> None:
+    """Record that a snapshot went."""
+    write_json(listed(place), {"schema_version": SCHEMA_VERSION, "snapshots": {**gone(place), digest: at}})
 
 
-def _path(place: SweepHome) -> Path:
+def listed(place: SweepHome) -> Path:
+    """Return where the list lies."""
     return place.root / FILE

@@ -1,7 +1,7 @@
 """What of a sweep may go, and what stays and why. What was found and decided always stays: no landed file goes.
 
-Snapshots, reports and what dead processes left may go. A snapshot that is removed is put on a list first, so that
-nobody takes it for lost.
+Snapshots, reports and what dead processes left may go. A snapshot that was removed is put on a list, so that nobody
+takes it for lost.
 """
 
 import shutil
@@ -89,11 +89,12 @@ def prune(home: Home, sweep: str, limits: Limits) -> Pruning:
             with suppress(IntegrityError):
                 check_lease(path)
         found = look(home, sweep, limits)
-        digests = [each.path.name for each in found.goes if each.kind == "snapshot"]
-        if digests:
-            write_gone(place, digests, datetime.now(UTC).isoformat())
         for each in found.goes:
-            _remove(each.path)
+            going = _out_of_the_way(each.path)
+            if each.kind == "snapshot":
+                write_gone(place, each.path.name, datetime.now(UTC).isoformat())
+            if going is not None:
+                shutil.rmtree(going)
     return found
 
 
@@ -220,18 +221,20 @@ def _is_stale(path: Path) -> bool:
 
 
 def _bytes(path: Path) -> int:
-    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    if path.is_symlink():
+        return 0
+    return sum(each.lstat().st_size for each in path.rglob("*") if each.is_file())
 
 
-def _remove(path: Path) -> None:
-    if not path.is_dir():
+def _out_of_the_way(path: Path) -> Path | None:
+    """Remove a file; put a folder out of the way and return where it is now, to be removed from there."""
+    # A link goes itself, never what it leads to.
+    if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
-        return
-    # In one step out of the way, so that no half of it is ever taken for the whole.
+        return None
+    # In one step, so that no half of it is ever taken for the whole.
     going = path if path.name.startswith(_GOING) else path.with_name(f"{_GOING}{path.name}")
-    if going != path:
-        path.rename(going)
-    shutil.rmtree(going)
+    return path if going == path else path.rename(going)
 
 
 def age(text: str) -> timedelta | None:

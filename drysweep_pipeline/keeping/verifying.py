@@ -18,10 +18,11 @@ from drysweep_pipeline.engine.campaign import FILE, Campaign, campaigns, load
 from drysweep_pipeline.engine.state import State, read_state
 from drysweep_pipeline.errors import DrysweepError, IntegrityError
 from drysweep_pipeline.history import comparing
+from drysweep_pipeline.history.parquet import STRAY
 from drysweep_pipeline.history.publish import publish, spoilt_parquet
 from drysweep_pipeline.home import Home, SweepHome
 from drysweep_pipeline.keeping import missing
-from drysweep_pipeline.keeping.fault import Fault
+from drysweep_pipeline.keeping.fault import RESTORE, Fault
 from drysweep_pipeline.keeping.frozen import faults_of as faults_of_snapshots
 from drysweep_pipeline.keeping.landed import faults_of as faults_of_landing
 from drysweep_pipeline.keeping.rebuilding import BUILDING, fill
@@ -42,6 +43,9 @@ def verify(home: Home, sweep: str, say: Say = lambda _: None) -> Iterator[Fault]
     A round that is under way is no fault. Raises ``Busy`` where the ledger is being written for too long.
     """
     place = home.sweep(sweep)
+    if not place.root.is_dir():
+        yield Fault(place.root, "it is gone, and the history knows the sweep", RESTORE)
+        return
     told: set[Path] = set()
     for fault in faults_of_landing(place, say):
         told |= set() if fault.note or fault.stray else {fault.file}
@@ -219,7 +223,9 @@ def _mended(ledger: Ledger, campaign: Campaign) -> bool:
 
 def _of_parquet(home: Home, sweep: str) -> Iterator[Fault]:
     again = f"`drysweep rebuild {sweep}` writes it anew"
-    yield from (Fault(path, what, again) for path, what in spoilt_parquet(home, sweep).items())
+    for path, what in spoilt_parquet(home, sweep).items():
+        stray = what == STRAY
+        yield Fault(path, what, "move it elsewhere" if stray else again, stray=stray)
 
 
 def of_states(place: SweepHome) -> Iterator[Fault]:

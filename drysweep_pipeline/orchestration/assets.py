@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import dagster as dg
 
+from drysweep_pipeline import interruption
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine import rounds as engine
 from drysweep_pipeline.engine.campaign import Campaign, load
@@ -46,6 +47,8 @@ def build_assets(declaration: Declaration) -> list[dg.AssetsDefinition]:
 
 
 def _round(home: Home, sweep: str, partition_key: str) -> tuple[Campaign, int]:
+    # Of each step's beginning, the first thing: what came while Dagster prepared it would be lost.
+    interruption.check()
     key = RoundKey.parse(partition_key)
     return load(home, sweep, key.campaign), key.round
 

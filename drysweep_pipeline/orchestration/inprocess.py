@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from drysweep_pipeline import interruption
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.state import read_state
@@ -59,6 +60,7 @@ class InProcess:
         self._run(f"{self.sweep}_report", campaign.id, {CAMPAIGN_TAG: f"{self.sweep}/{campaign.id}"})
 
     def _run(self, job: str, key: str, tags: dict[str, str]) -> None:
+        interruption.check()
         try:
             self._definitions.resolve_job_def(job).execute_in_process(
                 partition_key=key, instance=self.instance, tags=tags, run_config=_QUIET, raise_on_error=True

@@ -1,4 +1,4 @@
-"""A ledger with a part that cannot be read: each command says so, with the file and what helps, and none else is blamed."""
+"""A ledger with a part that cannot be read: each command says so, with file and help."""
 
 import json
 import shutil

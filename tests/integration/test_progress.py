@@ -53,12 +53,16 @@ class Session:
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.text).splitlines()
 
 
-def on_a_terminal(arguments: list[str], then: Callable[[bytes], bytes | None] | None = None) -> Session:
+def on_a_terminal(
+    arguments: list[str],
+    then: Callable[[bytes], bytes | None] | None = None,
+    program: tuple[str, ...] = ("-m", "drysweep_pipeline.cli"),
+) -> Session:
     """Run drysweep on a pseudo-terminal; ``then`` says what to type, once, in view of what was written so far."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     before = termios.tcgetattr(theirs)
-    command = [sys.executable, "-m", "drysweep_pipeline.cli", *arguments]
+    command = [sys.executable, *program, *arguments]
     written, typed, began = b"", False, time.monotonic()
     with subprocess.Popen(
         command,
@@ -139,6 +143,36 @@ def test_what_is_typed_interrupts_a_campaign_and_it_says_how_it_goes_on(tmp_path
     help = f"`drysweep resume small/mine --home {tmp_path / 'home'}` goes on from the last whole round"
     assert session.stays[-1] == f"interrupted; {help}"
     assert "Traceback" not in session.text
+
+
+# Says when Dagster starts a run, and has it take so long that somebody can type meanwhile.
+SLOWLY_STARTED = """
+import sys, time
+from dagster._core.execution.context_creation_job import ExecutionContextManager
+from drysweep_pipeline.cli import main
+
+real = ExecutionContextManager.prepare_context
+def slow(self):
+    print("PREPARING", file=sys.stderr, flush=True)
+    time.sleep(1)
+    yield from real(self)
+ExecutionContextManager.prepare_context = slow
+sys.exit(main())
+"""
+
+
+def test_what_is_typed_while_a_run_is_started_interrupts_before_anything_is_asked(place: Path) -> None:
+    home = place / "started"
+    arguments = ["run", str(place / "sweep.yaml"), "--home", str(home), "--campaign", "mine"]
+    session = on_a_terminal(
+        arguments, lambda written: b"\x03" if b"PREPARING" in written else None, ("-c", SLOWLY_STARTED)
+    )
+    assert session.code == 130, session.text[-2000:]
+    # Dagster prepares twice for one run.
+    assert session.text.count("PREPARING") <= 2
+    assert "round 1: " not in session.text
+    assert session.stays[-1].startswith("interrupted; `drysweep resume small/mine")
+    assert list(Home(home).sweep("small").landing("mine").glob("r*/calls.jsonl")) == []
 
 
 def test_a_pipe_has_a_line_an_event_with_its_time_and_stdout_is_json_alone(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from drysweep_pipeline.engine.planning import plan, read_plan
 from drysweep_pipeline.engine.state import change_state
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.gone import write_gone
 from drysweep_pipeline.keeping.pruning import Limits, look, prune
 from drysweep_pipeline.keeping.rebuilding import rebuild
 from drysweep_pipeline.keeping.verifying import verify
@@ -67,6 +69,34 @@ def test_snapshots_and_reports_of_old_campaigns_go_and_nothing_that_was_found_do
     assert [fault for fault in verify(home, "small") if not fault.note] == [], "pruned is not lost"
     assert rebuild(home, "small").differs == ()
     assert look(home, "small", Limits(keep=2)).goes == ()
+
+
+def test_a_snapshot_that_was_pruned_is_missed_again_where_it_was_read_after_that(home: Home) -> None:
+    was = snapshot_of(home, "c4")
+    write_gone(home.sweep("small"), was.name, "2026-01-01T00:00:00+00:00")
+    shutil.rmtree(was)
+    [fault] = [fault for fault in verify(home, "small") if not fault.note]
+    assert (fault.file, fault.what) == (was, "the snapshot that landing/c4/r001/plan.json names is gone")
+    write_gone(home.sweep("small"), was.name, datetime.now(UTC).isoformat())
+    assert [fault for fault in verify(home, "small") if not fault.note] == []
+
+
+def test_a_link_among_the_snapshots_goes_itself_and_not_what_it_leads_to(home: Home) -> None:
+    elsewhere = home.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text("x")
+    link = home.sweep("small").snapshots / "link"
+    link.symlink_to(elsewhere)
+    assert link in {each.path for each in prune(home, "small", Limits(keep=1)).goes}
+    assert not link.is_symlink()
+    assert (elsewhere / "mine.txt").read_text() == "x"
+
+
+def test_a_list_of_what_was_pruned_that_is_none_is_named(home: Home) -> None:
+    prune(home, "small", Limits(keep=1))
+    listed = home.sweep("small").root / "pruned.json"
+    listed.write_text("{")
+    assert listed in {fault.file for fault in verify(home, "small") if not fault.note}
 
 
 def test_without_a_limit_nothing_is_old_and_only_leftovers_go(home: Home) -> None:

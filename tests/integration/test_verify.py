@@ -135,6 +135,41 @@ def test_one_byte_of_a_published_parquet_file_is_found_and_mended_by_a_rebuild(h
         assert found(home) == {}
 
 
+def test_a_published_parquet_file_too_many_and_a_list_of_them_that_is_gone_are_named(home: Home) -> None:
+    file = sorted(home.parquet.rglob("rounds.parquet"))[0]
+    extra = file.with_name("rounds_1.parquet")
+    shutil.copy(file, extra)
+    assert found(home) == {str(extra.relative_to(home.root)): "it is none of what was published"}
+    extra.unlink()
+    (home.parquet / "small.json").unlink()
+    assert set(found(home)) == {"history/parquet/small.json"}
+    rebuild(home, "small")
+    assert found(home) == {}
+
+
+def test_a_home_or_a_sweep_that_is_not_there_is_not_said_to_be_well(home: Home, capsys: Any) -> None:
+    for command in ("verify", "campaigns", "prune"):
+        assert main([command, "--home", str(home.root / "nosuch"), "--json"]) == 2
+        assert json.loads(capsys.readouterr().out)["code"] == "not_found"
+        assert main([command, "--home", str(home.history)]) == 2
+        capsys.readouterr()
+    shutil.rmtree(home.sweep("small").root)
+    assert main(["verify", "--home", str(home.root)]) == 7
+    assert "BAD  sweeps/small: it is gone, and the history knows the sweep" in capsys.readouterr().out
+    shutil.rmtree(home.root)
+    home.root.mkdir()
+    for command in ("verify", "campaigns", "prune"):
+        assert main([command, "--home", str(home.root)]) == 0
+
+
+def test_a_home_that_cannot_be_made_is_refused_before_anything_is_recorded(home: Home, capsys: Any) -> None:
+    sweep = str(declare(home.root.parent, {"labels": NO_OWNER}))
+    registry(home.root.parent / "registry", {"api": None})
+    for root in (home.history, home.history / "below", Path("/proc/nosuch")):
+        assert main(["run", sweep, "--home", str(root), "--json"]) == 2
+        assert json.loads(capsys.readouterr().out)["key"] == "--home"
+
+
 def changed(home: Home, sql: str) -> None:
     with duckdb.connect(str(home.sweep("small").ledger)) as connection:
         connection.execute(sql)

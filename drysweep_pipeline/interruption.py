@@ -1,0 +1,53 @@
+"""Interruptions that get lost: by who is at work when somebody presses Ctrl-C, and what an engine makes of it.
+
+Dagster holds signals back while it starts a run, and drops those that come then; some libraries swallow what is raised
+in them. So whoever drives a campaign has the signals noted as they come, and looks before anything is asked.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_STOPS = frozenset((signal.SIGINT, signal.SIGTERM))
+_noted: list[int] = []
+
+
+@contextmanager
+def noting() -> Iterator[None]:
+    """Note the signals that ask this process to stop, until the block is left; in its main thread only."""
+    if threading.current_thread() is not threading.main_thread() or _noted:
+        yield
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    # Python writes the number of every signal there, whatever handler it has at that moment.
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    _noted.append(reading)
+    try:
+        yield
+    finally:
+        _noted.clear()
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
+
+
+def check() -> None:
+    """Raise ``KeyboardInterrupt`` where this process was asked to stop since signals are noted, and went on."""
+    if not _noted or threading.current_thread() is not threading.main_thread():
+        return
+    try:
+        came = os.read(_noted[0], 4096)
+    except BlockingIOError:
+        return
+    if any(number in _STOPS for number in came):
+        raise KeyboardInterrupt
+
+
+def is_one(error: BaseException) -> bool:
+    """Tell whether an error is what DuckDB makes of an interruption while it works on a query of ours."""
+    name, said = type(error).__name__, str(error)
+    return (name == "InterruptException") or (isinstance(error, RuntimeError) and "Query interrupted" in said)

@@ -1,0 +1,57 @@
+"""An interruption is not lost, whoever held the signal back, and what DuckDB makes of it is one as well."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from drysweep_pipeline import interruption
+from drysweep_pipeline.cli import app, main, refusing
+
+
+@pytest.fixture
+def swallowed() -> Iterator[None]:
+    """Have somebody hold signals back, as Dagster does while it starts a run."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("swallowed")
+def test_a_signal_that_somebody_held_back_interrupts_at_the_next_look_and_once() -> None:
+    with interruption.noting():
+        interruption.check()
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interruption.check()
+        interruption.check()
+    interruption.check()
+
+
+@pytest.mark.usefixtures("swallowed")
+def test_what_came_before_signals_were_noted_interrupts_nothing() -> None:
+    with interruption.noting():
+        os.kill(os.getpid(), signal.SIGINT)
+    with interruption.noting():
+        interruption.check()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: x")])
+def test_what_duckdb_makes_of_an_interruption_is_said_as_one(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(app, "app", interrupted)
+    assert main(["run", "x", "--json"]) == refusing.INTERRUPTED
+    printed = capsys.readouterr()
+    assert '"code": "interrupted"' in printed.out
+    assert printed.err.startswith("interrupted; ")
+
+
+def test_another_error_of_the_same_kind_is_none() -> None:
+    assert not interruption.is_one(RuntimeError("no query was interrupted"))
+    assert not interruption.is_one(duckdb.IOException("IO Error: x"))
