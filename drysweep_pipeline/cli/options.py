@@ -65,7 +65,7 @@ def home_of(given: Path | None, beside: Path | None = None, *, there: bool = Fal
     if there:
         _check_folder(home.root)
         if not home.root.exists():
-            raise NoHome(home.root)
+            raise _NoHome(home.root)
     return home
 
 
@@ -90,7 +90,7 @@ def writable_home_of(given: Path | None, beside: Path | None = None) -> Home:
     return home
 
 
-class NoHome(Refused):
+class _NoHome(Refused):
     """There is no home where one is looked for."""
 
     code = "not_found"
