@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import CEILINGS
 from drysweep_pipeline.doubles import Finding, doubles
 from drysweep_pipeline.outlook import FALLING_ROUNDS, Outlook, Round
@@ -36,6 +37,7 @@ NAMED = 3
 REASON_LENGTH = 160
 """How many findings are named, and how many characters of a reason are told."""
 _CEILING = "ceiling: "
+NO_CEILINGS = Ceilings(0, 0)
 _REASONS = (*CEILINGS, "churn", "not_run")
 
 
@@ -103,7 +105,8 @@ class Facts:
     blocking finding of the last round was raised. A label is None where it is not to be told: a rejected finding is
     counted, and named to nobody who did not ask. ``angles`` are those declared and ``unused`` those not used yet; None
     where nobody can tell. ``used`` are the angles used by strategy, ``silent`` the findings that the judge gave no
-    answer on in the last round, of the ``seen`` ones. ``resume`` is the command that goes on, None where none does.
+    answer on in the last round, of the ``seen`` ones. ``resume`` is the command that goes on, None where none does, and
+    ``ceilings`` are those that the campaign had.
     """
 
     name: str
@@ -128,6 +131,7 @@ class Facts:
     seen: int = 0
     silent: int = 0
     resume: str | None = None
+    ceilings: Ceilings = NO_CEILINGS
 
     @property
     def late(self) -> tuple[Round, ...]:
@@ -159,7 +163,7 @@ def diagnose(facts: Facts) -> Diagnosis | None:
     """Return why a campaign does not go quiet, or None where there is nothing to explain."""
     if not speaks(facts.outcome, facts.reason, len(facts.rounds), facts.forerunners):
         return None
-    causes = (_failing, _churn, _rephrased, _false_positives, _judge_silent, _blocking)
+    causes = (_failing, _churn, _rephrased, _uncovered, _false_positives, _judge_silent, _blocking)
     found = next((told for cause in causes if (told := cause(facts)) is not None), None) or _unfinished(facts)
     return replace(found, sentence=found.sentence + _longer(facts))
 
@@ -244,14 +248,20 @@ def _rephrased(facts: Facts) -> Diagnosis | None:
     )
 
 
+def _uncovered(facts: Facts) -> Diagnosis | None:
+    """A ceiling came before every angle was used: whatever those so far brought, nobody looked from the others."""
+    if facts.rule is Rule.CLEAN or facts.reason not in CEILINGS or not facts.unused:
+        return None
+    return _unfinished(facts)
+
+
 def _false_positives(facts: Facts) -> Diagnosis | None:
     """Most of what is fresh late is rejected; under the clean rule what is rejected holds nothing up."""
-    late = _late_fresh(facts)
-    rejected = [each for each in late if each.rejected]
-    if facts.rule is Rule.CLEAN or len(rejected) < OFTEN or len(rejected) <= MOST * len(late):
+    rejected = _late_rejected(facts)
+    if not rejected:
         return None
     by = Counter(name for each in rejected for name in each.strategies)
-    told = f"{len(rejected)} of {_count(len(late), 'finding')} fresh in {_span(facts.late)} were rejected"
+    told = f"{len(rejected)} of {_count(len(_late_fresh(facts)), 'finding')} fresh in {_span(facts.late)} were rejected"
     listed = f"drysweep findings list {facts.name} --rejected names them"
     if not by:
         return Diagnosis(Cause.FALSE_POSITIVES, told, f"tighten the strategies that report them; {listed}")
@@ -261,6 +271,14 @@ def _false_positives(facts: Facts) -> Diagnosis | None:
         f"{told}, {by[most]} of them reported by {most}",
         f"tighten {most}, so that it skips them; {listed}",
     )
+
+
+def _late_rejected(facts: Facts) -> list[Finding]:
+    """Return what was fresh late and rejected, where that is most of it; nothing where it holds nothing up."""
+    late = _late_fresh(facts)
+    rejected = [each for each in late if each.rejected]
+    enough = len(rejected) >= OFTEN and len(rejected) > MOST * len(late)
+    return rejected if enough and facts.rule is not Rule.CLEAN else []
 
 
 def _judge_silent(facts: Facts) -> Diagnosis | None:
@@ -305,7 +323,10 @@ def _not_done(facts: Facts) -> str:
         told = [f"it was quiet for {facts.quiet} of the {_count(facts.k, 'round')} that it takes"]
     if facts.unused:
         told.append(f"{facts.unused} of {_count(facts.angles or 0, 'angle')} not used yet")
-    return "the search is not finished: " + ", ".join([*told, *_brought(facts)])
+    told += _brought(facts)
+    if facts.unused and (rejected := _late_rejected(facts)):
+        told.append(f"{len(rejected)} of those fresh in {_span(facts.late)} rejected")
+    return "the search is not finished: " + ", ".join(told)
 
 
 def _brought(facts: Facts) -> list[str]:
@@ -333,9 +354,17 @@ def _go_on(facts: Facts) -> str:
     if facts.outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION) and facts.reason not in CEILINGS:
         return f"let it run on: {ahead.basis}"
     if facts.reason in ("rounds", "calls"):
-        return f"start another campaign with --rounds {ahead.to_rounds} --calls {ahead.to_calls}: {ahead.basis}"
+        return f"start another campaign{_wider(facts)}: {ahead.basis}"
     wider = f" with a wider ceiling on {facts.reason}" if facts.reason in CEILINGS else ""
     return f"start another campaign{wider}: {ahead.basis}"
+
+
+def _wider(facts: Facts) -> str:
+    """Return the ceilings that another campaign needs to be wider than this one's were; none that would be narrower."""
+    wanted = (("rounds", facts.outlook.to_rounds), ("calls", facts.outlook.to_calls))
+    had = {name: getattr(facts.ceilings, name) for name, _ in wanted}
+    wider = [f" --{name} {most}" for name, most in wanted if had[name] is not None and most > had[name]]
+    return f" with{''.join(wider)}" if wider else ""
 
 
 def _late_fresh(facts: Facts) -> list[Finding]:

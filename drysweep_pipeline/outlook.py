@@ -37,14 +37,13 @@ class Round:
 class Course:
     """How a campaign has gone so far.
 
-    ``turns`` are the rounds that using every angle takes, and ``cover`` whether that is asked for; ``unheard`` the
-    calls that a ceiling kept from the judge in the last round.
+    ``turns`` are the rounds that using every angle takes; ``unheard`` the calls that a ceiling kept from the judge in
+    the last round.
     """
 
     rule: Rule = Rule.DRY
     rounds: tuple[Round, ...] = ()
     turns: int = 0
-    cover: bool = False
     unheard: int = 0
 
 
@@ -94,19 +93,23 @@ def _allowed(standing: Standing, answer: Answer) -> bool:
 
 def _more(quiet: int, k: int, course: Course) -> tuple[int, str]:
     """Return how many more rounds to allow for, and why."""
-    least = max(1, k - quiet, course.turns)
-    if course.cover and course.turns:
-        # The last angle may be the one that brings something, and K quiet rounds come after that.
-        least = course.turns + k
+    # The last angle may be the one that brings something, and K quiet rounds come after that.
+    least = course.turns + k if course.turns else max(1, k - quiet)
     estimate = _estimate(course, k)
     if estimate is not None:
+        if course.turns and estimate <= least:
+            return least, _covering(least, k)
         rounds = max(estimate, least)
         return rounds, f"about {_count(rounds)} if it goes on as in the last ones"
     if course.rule is Rule.CLEAN or not course.rounds or course.rounds[-1].fresh == 0:
-        return least, f"it takes {_count(least)} at least"
+        return least, _covering(least, k) if course.turns else f"it takes {_count(least)} at least"
     few = len(course.rounds) < FALLING_ROUNDS
     why = "there are too few rounds to tell" if few else "the numbers do not fall steadily, which leaves open"
     return max(least, len(course.rounds)), f"{why} how many it takes"
+
+
+def _covering(rounds: int, k: int) -> str:
+    return f"it takes {_count(rounds)} at least, to use every angle and be quiet for {k}"
 
 
 def _estimate(course: Course, k: int) -> int | None:

@@ -96,7 +96,6 @@ def course_of(campaign: Campaign, rounds: int) -> Course:
         policy.rule,
         tuple(_rounds(campaign, rounds)),
         turns_left(campaign, rounds),
-        policy.cover != "none",
         judging.unheard(campaign, rounds),
     )
 

@@ -76,9 +76,10 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
     rounds, option = past.rounds(), beside.home_option(home)
     head = past.head()
     stand = beside.stand(home, sweep, campaign, head)
+    told = told_of(past, home)
     return Contents(
         asked=asked,
-        told=told_of(past, home),
+        told=told,
         head=head,
         rounds=rounds,
         strategies=past.strategies(),
@@ -91,7 +92,7 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
         origin=origin_of(home, sweep, campaign, head["snapshot"]),
         before=_before(past),
         stand=stand,
-        steps=next_steps(stand, beside.sweep_argument(home, sweep, campaign), option),
+        steps=next_steps(stand, beside.sweep_argument(home, sweep, campaign), option, told["why"]),
         waiting=waits_for(stand, option),
         resume=resume_command(stand, option),
         option=option,

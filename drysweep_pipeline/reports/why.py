@@ -71,6 +71,7 @@ def _facts(
         seen=told["seen"],
         silent=silent(home, past.sweep, past.campaign, last),
         resume=resume_command(stand, home_option(home)),
+        ceilings=stand.standing.ceilings,
     )
 
 

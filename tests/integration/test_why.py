@@ -168,7 +168,7 @@ def test_angles_that_were_not_used_yet_are_counted(tmp_path: Path, home: Home) -
     )
     told = why(campaign)
     assert told["sentence"].endswith("quiet for 1 of the 2 rounds that it takes, 4 of 6 angles not used yet")
-    assert "--rounds 6" in told["lever"]
+    assert "--rounds 8" in told["lever"], "every angle once, and two quiet rounds after the last"
 
 
 def test_under_the_clean_rule_the_blocking_findings_that_keep_being_raised_are_named(

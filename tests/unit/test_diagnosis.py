@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.diagnosis import Cause, Facts, Failure, diagnose, far_longer, late_from
 from drysweep_pipeline.doubles import Finding, doubles
 from drysweep_pipeline.outlook import Outlook, Round
@@ -51,7 +52,9 @@ def test_causes_are_looked_for_in_the_order_that_is_documented() -> None:
     calm = replace(mended, churn=(), reopened=())
     assert cause(calm) == "rephrased"
     distinct = tuple(finding(word * 4, n, rejected=True) for n, word in enumerate("abcdef", start=1))
-    guessed = replace(calm, fresh=distinct)
+    uncovered = replace(calm, fresh=distinct)
+    assert cause(uncovered) == "unfinished", "angles that nobody looked from come before what the others brought"
+    guessed = replace(uncovered, unused=0)
     assert cause(guessed) == "false_positives"
     unanswered = replace(guessed, rule=Rule.CLEAN)
     assert cause(unanswered) == "judge_silent"
@@ -170,3 +173,28 @@ def test_who_brings_most_of_what_is_fresh_late_is_named() -> None:
     even = brought(("one",), ("two",), ("three",), ("four",))
     assert even == ", 3 of 4 findings fresh in rounds 4 to 6 brought by four, one and three"
     assert brought(("one",)) == ""
+
+
+def test_angles_that_a_ceiling_kept_from_being_used_are_why_and_what_was_rejected_is_told_beside_it() -> None:
+    distinct = tuple(finding(word * 4, n, rejected=True) for n, word in enumerate("abcdef", start=1))
+    facts = replace(EVERYTHING, failures=(), churn=(), reopened=(), fresh=distinct, resume="drysweep resume x")
+    told = diagnose(facts)
+    assert told is not None
+    assert "2 of 4 angles not used yet" in told.sentence
+    assert "3 of those fresh in rounds 4 to 6 rejected" in told.sentence
+    assert told.lever.startswith("`drysweep resume x`")
+    assert cause(replace(facts, rule=Rule.CLEAN)) == "judge_silent"
+    assert cause(replace(facts, reason="churn")) == "churn"
+
+
+def test_no_ceiling_is_advised_for_another_campaign_that_is_below_what_this_one_had() -> None:
+    calm = replace(EVERYTHING, failures=(), churn=(), reopened=(), fresh=(), silent=0)
+    facts = replace(calm, outlook=Outlook(3, "so", 9, 114))
+
+    def lever(ceilings: Ceilings) -> str:
+        told = diagnose(replace(facts, ceilings=ceilings))
+        return told.lever if told else ""
+
+    assert lever(Ceilings(6, 300)) == "start another campaign with --rounds 9: so"
+    assert lever(Ceilings(6, 100)) == "start another campaign with --rounds 9 --calls 114: so"
+    assert lever(Ceilings(20, 300)) == "start another campaign: so"

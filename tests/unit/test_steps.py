@@ -54,3 +54,23 @@ def test_what_was_frozen_with_a_campaign_cannot_be_mended_in_it(rule: Rule, keep
     first, second = texts(failed)
     assert keeps in first
     assert fault in second
+
+
+def test_what_helps_comes_before_going_on_and_going_on_is_no_cure_for_what_a_campaign_keeps() -> None:
+    capped = stand(Outcome.BUDGET_EXCEEDED, (3, True), (3, True))
+    tighten = {
+        "cause": "false_positives",
+        "sentence": "so many",
+        "lever": "tighten tens, so that it skips them; x lists them",
+    }
+    first, second = next_steps(capped, "small", "", tighten)
+    assert first.text == "First tighten tens, so that it skips them, then start a new campaign"
+    assert (first.command, "keeps the declaration" in first.after) == ("drysweep run small", True)
+    assert second.text.startswith("Only to see what this one finds as it is")
+    silent = {"cause": "judge_silent", "sentence": "", "lever": "mend the judge, and start another campaign"}
+    assert next_steps(capped, "small", "", silent)[0].text == "First mend the judge, then start a new campaign"
+    fix = {"cause": "blocking", "sentence": "", "lever": "fix what is right"}
+    [step] = next_steps(capped, "small", "", fix)
+    assert step.text == "First fix what is right; then go on under wider ceilings"
+    uncovered = {"cause": "unfinished", "sentence": "", "lever": "`drysweep resume small/c1 --rounds 9`: it takes 6"}
+    assert next_steps(capped, "small", "", uncovered)[0].text == "Go on under wider ceilings"
