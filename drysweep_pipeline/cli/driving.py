@@ -26,10 +26,10 @@ from drysweep_pipeline.reports.beside import (
     stand_of,
     sweep_argument,
 )
+from drysweep_pipeline.reports.failures import failures
 from drysweep_pipeline.reports.since import lines as since_lines
 from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
-from drysweep_pipeline.reports.text import at_angle, safe_text
 from drysweep_pipeline.values import Outcome
 
 FINDINGS = 6
@@ -130,7 +130,7 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     for line in since_lines(facts["since"]):
         put(line)
     put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
-    for line in _failures(facts):
+    for line in failures(facts):
         put(line)
     if merged := _merging(home, campaign, facts["rounds"]):
         put(f"findings are merged: {merged}")
@@ -142,7 +142,7 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(f"report: {facts['report']}")
     if facts["why"]:
         put(f"why it does not go quiet: {facts['why']['sentence']}; {facts['why']['lever']}")
-    for line in (*_waiting(facts["waits_for"]), *_next(home, campaign)):
+    for line in (*_waiting(facts["waits_for"]), *_next(home, campaign, facts["why"])):
         put(line)
     put(facts["verdict"])
     return code
@@ -159,34 +159,16 @@ def _waiting(waiting: dict[str, Any] | None) -> list[str]:
     return [f"{waiting['sentence']}:", *(f"  {command}" for command in waiting["commands"])] if waiting else []
 
 
-def _next(home: Home, campaign: Campaign) -> Iterator[str]:
+def _next(home: Home, campaign: Campaign, why: dict[str, str] | None) -> Iterator[str]:
     """Yield what the report says to do next about a campaign that ended without converging, its commands to paste."""
     standing = stand_of(campaign)
     if standing.standing.outcome in (Outcome.CONVERGED, Outcome.RUNNING):
         return
     sweep = sweep_argument(home, campaign.home.name, campaign.id)
-    for step in next_steps(standing, sweep, home_option(home)):
+    for step in next_steps(standing, sweep, home_option(home), why):
         yield f"{step.text}{step.after}" + (":" if step.command else ".")
         if step.command:
             yield f"  {step.command}"
-
-
-def _failures(facts: dict[str, Any]) -> list[str]:
-    """Return a line for everything that failed in the same way, with its rounds."""
-    failed = [
-        (f"{each['strategy']} counts as not run{at_angle(each)}", each["reason"], each["round"])
-        for each in facts["not_run"]
-    ]
-    judged = [event for event in facts["events"] if event["name"] == "judge_failed"]
-    failed += [("the judge failed", event["reason"], event["round"]) for event in judged]
-    rounds: dict[tuple[str, str], list[int]] = {}
-    for who, why, round in failed:
-        rounds.setdefault((who, why), []).append(round)
-    return [f"{_rounds(found)}: {who}: {safe_text(why)}" for (who, why), found in rounds.items()]
-
-
-def _rounds(found: list[int]) -> str:
-    return f"round{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
 
 
 def _found(home: Home, campaign: Campaign, fail_on: str) -> bool:

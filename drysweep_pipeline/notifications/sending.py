@@ -28,6 +28,8 @@ from drysweep_pipeline.notifications.occasions import Stand, with_stop
 from drysweep_pipeline.notifications.record import Notice, Stop
 from drysweep_pipeline.posting import Postbox
 from drysweep_pipeline.redaction import hidden
+from drysweep_pipeline.reports.beside import home_option, stand_of, sweep_argument
+from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.threshold import new_at
 from drysweep_pipeline.values import Outcome, Severity
@@ -67,6 +69,7 @@ def _told(campaign: Campaign) -> tuple[Notice, ...]:
     with history(campaign.home.home) as connection:
         past = Past(connection, campaign.home.name, campaign.id)
         facts, blockers = told_of(past, campaign.home.home), new_at(past, Severity.BLOCKER)
+    facts = {**facts, "steps": _steps(campaign, facts["why"])}
     known = record.read(landing)
     if known.muted or Outcome(facts["outcome"]) is Outcome.RUNNING:
         return ()
@@ -79,6 +82,14 @@ def _told(campaign: Campaign) -> tuple[Notice, ...]:
     if now != known:
         record.write(landing, now)
     return now.due
+
+
+def _steps(campaign: Campaign, why: Mapping[str, str] | None) -> tuple[Step, ...]:
+    """Return what may be done next, as ``status`` has it: nothing needs to be where it converged."""
+    standing, home = stand_of(campaign), campaign.home.home
+    if standing.standing.outcome is Outcome.CONVERGED:
+        return ()
+    return next_steps(standing, sweep_argument(home, campaign.home.name, campaign.id), home_option(home), why)
 
 
 def _sent(
@@ -101,7 +112,7 @@ def _send(
     try:
         box = _postbox(receiver, campaign)
         mine = [row for row in blockers if row["fp"] in notice.blockers]
-        said = redactor_of(campaign).data(message(notice, facts, mine))
+        said = redactor_of(campaign).data(message(notice, facts, mine, facts["steps"]))
         said = {**said, "id": notice.id}
         body = slack.blocks(said) if isinstance(receiver, Slack) else said
         box.post(json.dumps(body, ensure_ascii=False, default=str).encode(), _again, underway)

@@ -7,7 +7,7 @@ Slack reads ``<!channel>``, ``<@U1>`` and ``<https://...|text>`` wherever they s
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from drysweep_pipeline.notifications.message import blocker
+from drysweep_pipeline.notifications.message import blocker, reasons
 from drysweep_pipeline.reports.since import lines
 from drysweep_pipeline.reports.text import count, safe_text
 
@@ -44,6 +44,8 @@ def _blocks(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "header", "text": {"type": "plain_text", "text": safe_text(title)[:HEADER], "emoji": False}}
     yield _section(_within(map(str.strip, lines(body["since"])), SECTION))
     yield _section(_within([body["verdict"]], SECTION))
+    if why := list(reasons(body)):
+        yield _section(_within(why, SECTION))
     if body["new_blockers"]:
         number = len(body["new_blockers"]) + body["unnamed_blockers"]
         more = [f"and {body['unnamed_blockers']} more"] if body["unnamed_blockers"] else []
@@ -52,8 +54,18 @@ def _blocks(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if waiting := body["waits_for"]:
         yield _section(_within([f"{waiting['sentence']}:"], SECTION))
         yield _section(_code(waiting["commands"]))
+    if steps := body["next"]:
+        # One section: each command below what it is for, which is what makes it safe to paste.
+        yield _section(_within(_steps(steps), SECTION))
     if body["report"]:
         yield {"type": "context", "elements": [_text(_within([f"report: {body['report']}"], SECTION))]}
+
+
+def _steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for step in steps:
+        yield f"{step['text']}{':' if step['command'] else '.'}"
+        if step["command"]:
+            yield f"    {step['command']}"
 
 
 def _section(text: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from drysweep_pipeline.notifications import slack
 from drysweep_pipeline.notifications.message import message
 from drysweep_pipeline.notifications.occasions import Stand, with_stop
 from drysweep_pipeline.notifications.record import Notice, Record, Stop, read, write
+from drysweep_pipeline.reports.steps import Step
 
 SWEEP = """type: drysweep_pipeline.Sweep
 attributes:
@@ -169,7 +170,8 @@ def told(**more: Any) -> dict[str, Any]:
         "campaign as_of reason rule k rounds quiet seen confirmed rejected undecided unjudged new since waits_for why"
     )
     plain: dict[str, Any] = dict.fromkeys([*names.split(), "report"])
-    return {**plain, "sweep": "small", "outcome": "converged", "verdict": "CONVERGED.", **more}
+    nothing: dict[str, Any] = {"not_run": [], "events": []}
+    return {**plain, **nothing, "sweep": "small", "outcome": "converged", "verdict": "CONVERGED.", **more}
 
 
 def blockers(*labels: str) -> list[dict[str, Any]]:
@@ -203,8 +205,12 @@ HOSTILE = [
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=400), max_size=40))
 def test_nothing_that_a_finding_says_does_anything_in_slack_or_is_too_long_for_it(labels: list[str]) -> None:
     notice = Notice("id", 0, "slack", ("new_blocker",), (), 0)
-    waiting = {"what": "x", "sentence": "".join(labels), "commands": labels}
-    body = slack.blocks(message(notice, told(waits_for=waiting, report="".join(labels)), blockers(*labels)))
+    text = "".join(labels)
+    waiting = {"what": "x", "sentence": text, "commands": labels}
+    why = {"cause": "failing", "sentence": text, "lever": text}
+    failed = [{"strategy": each, "reason": each, "round": n} for n, each in enumerate(labels)]
+    facts = told(waits_for=waiting, report=text, why=why, not_run=failed)
+    body = slack.blocks(message(notice, facts, blockers(*labels), [Step(each, each) for each in labels]))
     shown = texts(body["blocks"])
     assert shown
     for kind, text in [*shown, ("mrkdwn", body["text"])]:
@@ -233,3 +239,23 @@ def test_a_message_names_twenty_blockers_counts_the_rest_and_cuts_what_is_long()
     assert all(len(row["label"]) == 300 for row in said["new_blockers"])
     assert said["lines"][:3] == ["since: no campaign before it", "small/None: CONVERGED.", "new blockers: 25"]
     assert said["lines"][-1] == "- and 5 more"
+
+
+def test_a_message_says_what_failed_why_it_is_not_quiet_and_what_may_be_done_within_its_limits() -> None:
+    notice = Notice("id", 0, "webhook", ("outcome",), (), 0)
+    failed = [{"strategy": f"s{n}", "reason": "x" * 1000, "round": n} for n in range(1, 6)]
+    why = {"cause": "failing", "sentence": "s1 was not run", "lever": "mend s1"}
+    steps = (Step("Go on under wider ceilings", "drysweep resume small/a --rounds 9", ": it takes 6"), Step("Look"))
+    said = message(notice, told(not_run=failed, why=why, outcome="budget_exceeded"), [], steps)
+    assert [len(each) for each in said["failures"]] == [300] * 3
+    assert said["lines"][2].startswith("round 1: s1 counts as not run: xxx")
+    assert said["lines"][5:] == [
+        "and 2 more that did not run",
+        "why it does not go quiet: s1 was not run; mend s1",
+        "Go on under wider ceilings: it takes 6:",
+        "  drysweep resume small/a --rounds 9",
+        "Look.",
+    ]
+    shown = "\n".join(text for _, text in texts(slack.blocks(said)["blocks"]))
+    for line in said["lines"][2:]:
+        assert line.strip() in shown
