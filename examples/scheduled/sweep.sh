@@ -6,11 +6,14 @@ set -u
 sweep=$1
 threshold=${2:-new:major}
 home=${DRYSWEEP_HOME:?say where ledgers and reports lie, such as /var/lib/drysweep}
-log=$home/cron.log
+# A sweep's own lock and log: another sweep at the same time is no reason to wait, and overwrites nothing. Whatever of the
+# name is not safe in a file's name becomes a hyphen, and the sum keeps two such names apart.
+own=$(printf %s "$sweep" | tr -c 'A-Za-z0-9._' '-' | tail -c 80).$(printf %s "$sweep" | cksum | cut -d ' ' -f 1)
+log=$home/cron/$own.log
 
-mkdir -p "$home"
+mkdir -p "$home/cron"
 # Two at once would be two campaigns of one sweep; the later one is left out.
-exec 9> "$home/cron.lock"
+exec 9> "$home/cron/$own.lock"
 if ! flock -n 9; then
     echo "$sweep: the campaign before this one is still under way; skipped"
     exit 75

@@ -58,13 +58,22 @@ def test_cron_says_nothing_where_nobody_has_to_do_anything_and_else_what_and_why
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="cron's script holds a lock by flock, which is not here")
 def test_cron_leaves_out_a_campaign_while_the_one_before_is_under_way(project: Path) -> None:
-    (project / ".drysweep").mkdir()
-    held = ["flock", str(project / ".drysweep" / "cron.lock"), str(SCHEDULED / "sweep.sh"), "my_sweep"]
+    script, kept = str(SCHEDULED / "sweep.sh"), project / ".drysweep" / "cron"
+    assert _run(project, script, "my_sweep").returncode == 6
+    [log], [lock] = kept.glob("*.log"), kept.glob("*.lock")
+    held = ["flock", str(lock), script, "my_sweep"]
     late = _run(project, *held)
     assert (late.returncode, late.stdout) == (
         75,
         "my_sweep: the campaign before this one is still under way; skipped\n",
     )
+    # Another sweep has a lock and a log of its own, by whatever path it is called.
+    before = log.read_text()
+    other = _run(project, "flock", str(lock), script, "../some where/my_sweep")
+    assert other.returncode == 2, other.stdout
+    assert "did not work (exit code 2)" in other.stdout
+    assert log.read_text() == before
+    assert len(list(kept.glob("*.log"))) == 2
 
 
 def test_the_workflow_fails_on_what_is_new_and_has_its_report_all_the_same(project: Path) -> None:
