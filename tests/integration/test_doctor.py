@@ -116,12 +116,17 @@ def few_files(place: Place) -> None:
 
 
 def dead(place: Place) -> None:
+    """Leave the lease of a process that is gone in a campaign that goes on."""
+    leased(place, outcome="running", next=2)
+
+
+def leased(place: Place, **more: object) -> None:
     """Leave the lease of a process that is gone."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     lease = {"host": os.uname().nodename, "pid": process.pid, "started": 1.0, "holder": None}
     state = place.sweep.state("mine")
-    state.write_text(json.dumps({**json.loads(state.read_text()), "lease": lease}))
+    state.write_text(json.dumps({**json.loads(state.read_text()), "lease": lease, **more}))
 
 
 def older_views(place: Place) -> None:
@@ -280,6 +285,15 @@ def test_what_is_wrong_is_shown_with_its_file_and_help_below_it(
     at = lines.index("BAD state small/theirs: there is no campaign of that name")
     assert lines[at + 1 : at + 3] == [f"      --> {place.sweep.state('theirs')}", "      help: remove it"]
     assert lines[-1].startswith("1 of ")
+
+
+def test_a_campaign_that_ended_and_whose_process_has_ended_since_is_well(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leased(place)
+    code, checks = told(capsys)
+    assert [check for check in checks if not check["ok"]] == []
+    assert code == 0
 
 
 def test_looking_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ def checks(home: Home) -> Iterator[Check]:
 
 
 def _state(place: SweepHome, path: Path) -> Iterator[Check]:
-    from drysweep_pipeline.engine.state import State, read_state
+    from drysweep_pipeline.engine.state import GOING_ON, State, read_state
     from drysweep_pipeline.errors import DrysweepError
 
     name = f"state {place.name}/{path.stem}"
@@ -37,7 +37,8 @@ def _state(place: SweepHome, path: Path) -> Iterator[Check]:
         yield Check(name, False, "there is no campaign of that name", "remove it", str(path))
         return
     assert isinstance(state, State), "the file is there"
-    if state.lease is not None and not state.lease.alive:
+    # One that has ended keeps the lease of who ended it; nobody needs to go on with that.
+    if state.lease is not None and not state.lease.alive and state.outcome in GOING_ON:
         found = f"process {state.lease.pid} worked on it and is dead"
         yield Check(name, False, found, f"drysweep resume {place.name}/{path.stem} goes on", str(path))
     yield from _clock(name, path)
