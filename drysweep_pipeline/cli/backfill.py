@@ -16,6 +16,7 @@ from drysweep_pipeline.cli.options import (
     last_instant,
     project_root,
     writable_home_of,
+    zulu,
 )
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
@@ -96,8 +97,8 @@ def _sweep_dates(
     job = Backfill(place, declaration, wanted, calls, fail_on, quiet)
     if plan:
         for date in wanted:
-            line = {"schema_version": 1, "sweep": declaration.sweep.name, "as_of": date.isoformat()}
-            put_json(line) if json else put(f"{declaration.sweep.name} as of {date.isoformat()}")
+            line = {"schema_version": 1, "sweep": declaration.sweep.name, "as_of": zulu(date)}
+            put_json(line) if json else put(f"{declaration.sweep.name} as of {zulu(date)}")
         if not json:
             put(f"{len(wanted)} campaigns, at most {job.ceiling} calls together")
         return 0

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root, zulu
 from drysweep_pipeline.home import Home
 
 _COLUMNS = (
@@ -109,4 +109,4 @@ def _check_known(home: Home, sweep: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat() if hasattr(value, "isoformat") else value
+    return zulu(value) if isinstance(value, datetime) else value

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from drysweep_pipeline.cli.backfilling import CUT_SHORT, takes_more_than
 from drysweep_pipeline.cli.driving import drive, show
+from drysweep_pipeline.cli.options import zulu
 from drysweep_pipeline.cli.output import exit_code, note, put, put_json, put_table
 from drysweep_pipeline.declaration.model import PanelJudge, Strategy
 from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides
@@ -64,7 +64,7 @@ class LookAgain:
             "strategies": list(self.looking.strategies),
             "campaigns": campaigns,
             "left_out": [
-                {"at": each.campaign, "as_of": _iso(each.as_of), "why": each.why, "lost": each.lost}
+                {"at": each.campaign, "as_of": zulu(each.as_of), "why": each.why, "lost": each.lost}
                 for each in self.looking.left_out
             ],
             "ceiling": {
@@ -97,8 +97,8 @@ class LookAgain:
         return {
             "campaign": stored.campaign,
             "at": stored.source.id,
-            "as_of": _iso(stored.as_of),
-            "until": _iso(stored.until),
+            "as_of": zulu(stored.as_of),
+            "until": zulu(stored.until),
             "snapshot": stored.snapshot,
             "not_searched": stored.not_searched,
             "stands": stands,
@@ -170,7 +170,7 @@ class LookAgain:
     def _written(self) -> Callable[[str | None], str | None]:
         """How instants are written: by their day, where the snapshots are of different days."""
         instants = {instant for stored in self.looking.stored for instant in (stored.as_of, stored.until)}
-        days = {_iso(instant)[:_DAY] for instant in instants}
+        days = {zulu(instant)[:_DAY] for instant in instants}
         return _day if len(days) == len(instants) else lambda instant: instant
 
     def _sentence(self, done: list[Campaign], found: list[dict[str, Any]]) -> str:
@@ -226,10 +226,6 @@ def _row(found: dict[str, Any], written: Callable[[str | None], str | None]) -> 
 def _since(found: dict[str, Any], written: Callable[[str | None], str | None]) -> str:
     first, before = written(found["first_seen"]), written(found["not_seen"])
     return f"{first}, and was not there on {before}" if before else f"{first} or earlier"
-
-
-def _iso(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _day(instant: str | None) -> str | None:
