@@ -29,6 +29,14 @@ def is_home(folder: Path) -> bool:
     return any((sweep / name).exists() for sweep in sweeps for name in _OF_A_SWEEP)
 
 
+def has_ledgers(folder: Path) -> bool:
+    """Tell whether a folder is a home beyond doubt: a sweep in it has a ledger.
+
+    It is what leaves a folder out of material, where something of a user's that only looks like a home must stay.
+    """
+    return any(path.is_file() for path in (folder / "sweeps").glob("*/ledger.duckdb"))
+
+
 def homes_at(path: Path, depth: int = DEPTH) -> Iterator[Path]:
     """Yield the home that a path lies in, or those that lie in a folder, down to ``depth`` folders below it."""
     path = path.resolve()

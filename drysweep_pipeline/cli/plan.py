@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root, zulu
 from drysweep_pipeline.errors import DrysweepError
 
 if TYPE_CHECKING:
     from drysweep_pipeline.declaration import Declaration
     from drysweep_pipeline.engine.forecast import Forecast
+    from drysweep_pipeline.home import Home
     from drysweep_pipeline.variation import Look
 
 _TICKS = 3
@@ -53,7 +54,7 @@ def plan(
     at = instant(as_of) or datetime.now(UTC).replace(microsecond=0)
     problems, warnings = examine(path, place)
     planned = forecast(place, declaration, at, overrides, campaign)
-    material, unreachable = _material(declaration, at)
+    material, unreachable = _material(declaration, at, place)
     problems += unreachable
     facts = {**_facts(planned, declaration), "material": material, "warnings": [*planned.warnings, *warnings]}
     if json:
@@ -63,25 +64,48 @@ def plan(
     return _WRONG if problems else 0
 
 
-def _material(declaration: "Declaration", as_of: datetime) -> tuple[dict[str, Any], list[DrysweepError]]:
+def _material(declaration: "Declaration", as_of: datetime, home: "Home") -> tuple[dict[str, Any], list[DrysweepError]]:
     """Return where the material lies and how much it is, and why it cannot be reached, where it cannot."""
     from drysweep_pipeline.declaration.model import ScriptedMaterial
     from drysweep_pipeline.errors import MaterialError
     from drysweep_pipeline.material import check_reachable, place_of
-    from drysweep_pipeline.material.size import size_of
 
     material = declaration.sweep.material
     if isinstance(material, ScriptedMaterial):
-        return {"kind": material.kind, "place": None, "reachable": True, "size": None}, []
+        return {"kind": material.kind, "place": None, "reachable": True, "size": None, "commit": None}, []
+    picked: dict[str, Any] = {"size": None, "commit": None}
     try:
         check_reachable(material, declaration.base, as_of)
         place, problems = place_of(material, declaration.base), list[DrysweepError]()
+        picked = _picked(declaration, as_of, home)
     except MaterialError as error:
         error.file, error.key = error.file or str(declaration.path), error.key or "material.path"
         place, problems = None, [error]
-    size = size_of(Path(place)) if place else None
-    told = {"kind": material.kind, "place": place, "reachable": not problems}
-    return {**told, "size": asdict(size) if size is not None else None}, problems
+    return {"kind": material.kind, "place": place, "reachable": not problems, **picked}, problems
+
+
+def _picked(declaration: "Declaration", as_of: datetime, home: "Home") -> dict[str, Any]:
+    """Return how much would be searched, and the commit that a date picks; its files are not counted."""
+    from drysweep_pipeline.declaration.model import CommandMaterial, ScriptedMaterial, TablesMaterial
+    from drysweep_pipeline.material.apart import apart
+    from drysweep_pipeline.material.globs import pattern
+    from drysweep_pipeline.material.paths import locate
+    from drysweep_pipeline.material.size import size_of
+    from drysweep_pipeline.material.tabular import sources
+
+    material = declaration.sweep.material
+    if isinstance(material, CommandMaterial | ScriptedMaterial):
+        return {"size": None, "commit": None}
+    where = locate(material.path, declaration.base, as_of)
+    if where.commit is not None:
+        return {"size": None, "commit": where.commit.revision}
+    own = apart(where.path, home.root)
+    if isinstance(material, TablesMaterial):
+        globs = [pattern(source.file) for source in sources(material, where.path).values()]
+        size = size_of(where.path, (), own, lambda path: any(glob.fullmatch(path) for glob in globs))
+    else:
+        size = size_of(where.path, material.ignore, own)
+    return {"size": asdict(size) if size is not None else None, "commit": None}
 
 
 def _facts(planned: "Forecast", declaration: "Declaration") -> dict[str, Any]:
@@ -93,7 +117,7 @@ def _facts(planned: "Forecast", declaration: "Declaration") -> dict[str, Any]:
     return {
         "sweep": planned.sweep,
         "campaign": planned.campaign,
-        "as_of": planned.as_of.isoformat(),
+        "as_of": zulu(planned.as_of),
         "convergence": {name: getattr(planned, name) for name in ("rule", "k", "cover", "earliest")},
         "strategies": [asdict(each) for each in planned.strategies],
         "judge": asdict(planned.judge) if planned.judge is not None else None,
@@ -115,7 +139,7 @@ def _schedule(declaration: "Declaration") -> dict[str, Any] | None:
     from drysweep_pipeline.orchestration.schedule import next_ticks
 
     ticks = next_ticks(declared, datetime.now(UTC), _TICKS)
-    return {**declared.model_dump(), "next": [tick.isoformat() for tick in ticks]}
+    return {**declared.model_dump(), "next": [zulu(tick) for tick in ticks]}
 
 
 def _problem(error: DrysweepError) -> dict[str, Any]:
@@ -171,10 +195,13 @@ def _lines(planned: "Forecast") -> Iterator[str]:
     yield f"searching takes {searching} calls a round, {most['calls']:.0f} calls at most with all that comes on top"
     yield f"at most {', '.join(_bounds(most, ceilings.minutes))}, unless a person lifts a ceiling"
     quietly, wrongly = planned.trips
-    yield (
-        f"searching alone ends at the ceiling on {quietly.ceiling} in round {quietly.round} where nothing fails, on "
-        f"{wrongly.ceiling} in round {wrongly.round} where all is asked as often as may be"
-    )
+    if quietly == wrongly:
+        yield f"if it does not converge, the ceiling on {quietly.ceiling} ends it in round {quietly.round}"
+    else:
+        yield (
+            f"if it does not converge, the ceiling on {quietly.ceiling} ends it in round {quietly.round}; where "
+            f"strategies fail and are asked again, the ceiling on {wrongly.ceiling} may end it in round {wrongly.round}"
+        )
 
 
 def _bounds(most: dict[str, float | None], minutes: float | None) -> Iterator[str]:
@@ -182,6 +209,8 @@ def _bounds(most: dict[str, float | None], minutes: float | None) -> Iterator[st
     for name, bound in most.items():
         if bound is None and name == "minutes" and minutes is not None:
             yield f"{minutes:g} minutes and what the round takes that is under way then"
+        elif bound is not None and name == "minutes" and minutes is not None and bound > minutes:
+            yield f"{minutes:g} minutes, or {bound:.0f} with the round that is under way then"
         elif bound is None:
             yield f"no bound on {name} is known"
         elif name not in ("tokens", "cost_usd"):
@@ -194,6 +223,7 @@ def _places(facts: dict[str, Any]) -> Iterator[str]:
     material, schedule, environment = facts["material"], facts["schedule"], facts["environment"]
     size = material["size"]
     held = f": {'more than ' if size['more'] else ''}{size['files']} files, {size['bytes']} bytes" if size else ""
+    held += f": commit {material['commit'][:12]}" if material["commit"] else ""
     yield f"material {material['kind']} {material['place'] or ''}{held}".rstrip()
     if schedule is not None:
         yield f"scheduled {schedule['cron']} {schedule['timezone']}, next at {', '.join(schedule['next'])}"

@@ -68,14 +68,15 @@ def examine(path: Path, home: Home) -> tuple[list[DrysweepError], list[str]]:
     """Return what is wrong with a declaration, and what is unwise; the material is not looked at."""
     from drysweep_pipeline.declaration import errors, read_declaration
     from drysweep_pipeline.declaration.checks import canary_problems, model_problems, sql_problems, warnings
-    from drysweep_pipeline.declaration.reach import reach_problems
+    from drysweep_pipeline.declaration.reach import home_in_material, reach_problems
 
     problems: list[DrysweepError] = list(errors(path))
     if problems:
         return problems, []
     declaration = read_declaration(path)
     found = [*sql_problems(declaration), *canary_problems(declaration), *model_problems(declaration)]
-    return [*found, *reach_problems(declaration, home.root)], warnings(declaration)
+    unwise = [*warnings(declaration), *home_in_material(declaration, home.root)]
+    return [*found, *reach_problems(declaration, home.root)], unwise
 
 
 def _probed(path: Path, home: Home) -> "list[Probe]":

@@ -5,15 +5,24 @@ to be read is refused where it would lead to what was found; what else lies besi
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from drysweep_pipeline.children.confinement import holds, leads_into, other_homes, places_of
 from drysweep_pipeline.declaration.checks import document_of
-from drysweep_pipeline.declaration.model import CommandJudge, CommandStrategy, InAChild, Sweep
+from drysweep_pipeline.declaration.model import (
+    CommandJudge,
+    CommandMaterial,
+    CommandStrategy,
+    InAChild,
+    ScriptedMaterial,
+    Sweep,
+)
 from drysweep_pipeline.declaration.reading import Declaration
 from drysweep_pipeline.declaration.refusals import Written
 from drysweep_pipeline.declaration.yaml_reader import Keys
-from drysweep_pipeline.errors import DeclarationError
+from drysweep_pipeline.errors import DeclarationError, MaterialError
+from drysweep_pipeline.material.paths import locate
 from drysweep_pipeline.programs import named, words
 
 _HELP = "name the files and folders in it that are needed, or keep the home elsewhere"
@@ -28,6 +37,20 @@ def reach_problems(declaration: Declaration, home: Path) -> list[DeclarationErro
         for keys, who in _in_children(declaration)
         for problem in _problems(written, keys, who, declaration.base, kept_out)
     ]
+
+
+def home_in_material(declaration: Declaration, home: Path) -> list[str]:
+    """Return what is to be known where the home lies in what is searched as it is now: it is left out."""
+    material = declaration.sweep.material
+    if isinstance(material, ScriptedMaterial | CommandMaterial):
+        return []
+    try:
+        place = locate(material.path, declaration.base, datetime.now(UTC)).path
+    except MaterialError:
+        return []  # where the material does not lie, nothing lies in it
+    if place.resolve() not in home.resolve().parents:
+        return []
+    return [f"the home {home} lies in the material; it is left out, and searching a narrower path would be quicker"]
 
 
 def _in_children(declaration: Declaration) -> Iterator[tuple[Keys, InAChild]]:

@@ -88,7 +88,8 @@ def _snapshot(campaign: Campaign, round: int) -> tuple[str, int]:
     if isinstance(sweep.material, ScriptedMaterial):
         return ("scripted" if dry else f"scripted-{campaign.id}-r{round:03d}"), 0
     Teller(campaign.name, round)(Freezing)
-    frozen = freeze(sweep.material, campaign.declaration.base, campaign.as_of, campaign.home.snapshots)
+    place, home = campaign.home.snapshots, campaign.home.home.root
+    frozen = freeze(sweep.material, campaign.declaration.base, campaign.as_of, place, home)
     return frozen.digest, frozen.not_searched
 
 

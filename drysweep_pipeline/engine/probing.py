@@ -103,7 +103,7 @@ def frozen(home: Home, declaration: Declaration, as_of: datetime) -> Snapshot:
         raise DeclarationError(
             "a script says what it finds, so that there is nothing to probe", file=declaration.path, key="material.kind"
         )
-    return freeze(material, declaration.base, as_of, home.sweep(declaration.sweep.name).snapshots)
+    return freeze(material, declaration.base, as_of, home.sweep(declaration.sweep.name).snapshots, home.root)
 
 
 def probe(home: Home, declaration: Declaration, snapshot: Snapshot, as_of: datetime) -> Iterator[Probe]:

@@ -20,6 +20,7 @@ from drysweep_pipeline.engine.repeats import repeatable
 from drysweep_pipeline.errors import FinderError, IntegrityError, MaterialError, Refused
 from drysweep_pipeline.landing import LandedFile
 from drysweep_pipeline.material import Snapshot, git
+from drysweep_pipeline.material.apart import apart
 from drysweep_pipeline.material.git import Checkout, Fix
 from drysweep_pipeline.material.paths import Location, locate
 from drysweep_pipeline.material.snapshot import freeze_at
@@ -123,7 +124,8 @@ class Bench:
         snapshots = self.campaign.home.snapshots
         with git.without(self.checkout, self.revision, fix, snapshots) as folder:
             _lay(folder, self._beside)
-            return freeze_at(self.material, Location(folder, self.where.date), snapshots, self.snapshot)
+            own = apart(self.where.path, self.campaign.home.home.root)
+            return freeze_at(self.material, Location(folder, self.where.date), snapshots, self.snapshot, own=own)
 
 
 def raised(path: Path) -> frozenset[str]:

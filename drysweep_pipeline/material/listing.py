@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO
 
 from drysweep_pipeline.errors import MaterialError
+from drysweep_pipeline.homes import has_ledgers
+from drysweep_pipeline.material.apart import OF_A_HOME
 from drysweep_pipeline.material.globs import is_ignored
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,14 +55,19 @@ class Listing:
         return replace(self, files=tuple(replace(file, modified_at=times.get(file.path)) for file in self.files))
 
 
-def list_files(root: Path, ignore: tuple[str, ...], wanted: Callable[[str], bool] | None = None) -> Listing:
-    """List a folder, sorted by path; links are named but not followed, ``.git`` and ignored paths left out.
+def list_files(
+    root: Path,
+    ignore: tuple[str, ...],
+    wanted: Callable[[str], bool] | None = None,
+    own: frozenset[str] = frozenset(),
+) -> Listing:
+    """List a folder, sorted by path; links are named but not followed, ``.git``, homes and ignored paths left out.
 
-    ``wanted``: whether a path is meant at all, by default every one.
+    ``wanted``: whether a path is meant at all, by default every one. ``own``: the paths that are the home in use.
     """
     files: list[File] = []
     unreadable: list[tuple[str, str]] = []
-    for path, reason in _walk(root, ignore):
+    for path, reason in walk(root, ignore, own):
         if wanted is not None and not wanted(path):
             continue
         if reason is None:
@@ -117,7 +124,7 @@ def _check_unmoved(listing: Listing, file: File, sha256: str) -> None:
         )
 
 
-def _walk(root: Path, ignore: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
+def walk(root: Path, ignore: tuple[str, ...], own: frozenset[str] = frozenset()) -> Iterator[tuple[str, str | None]]:
     """Yield (path, why it cannot be read) of everything below a folder, folders themselves excepted."""
     folders = [""]
     while folders:
@@ -128,15 +135,30 @@ def _walk(root: Path, ignore: tuple[str, ...]) -> Iterator[tuple[str, str | None
         except OSError as error:
             yield folder or ".", f"a folder that cannot be read: {error.strerror}"
             continue
+        a_home = any(entry.name == "sweeps" for entry in entries) and has_ledgers(root / folder)
+        if a_home and folder:
+            continue
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
+            if path in own or (a_home and entry.name in OF_A_HOME):
+                continue
             if entry.name == ".git" or is_ignored(path, ignore, folder=is_folder):
+                continue
+            if own and entry.is_symlink() and _leads_to(root, path, own):
                 continue
             if is_folder:
                 folders.append(path)
             else:
                 yield path, "a link, not followed" if entry.is_symlink() else None
+
+
+def _leads_to(root: Path, path: str, own: frozenset[str]) -> bool:
+    """Tell whether a link leads to the home in use, which then goes by another name."""
+    try:
+        return (root / path).resolve() in {(root / each).resolve() for each in own}
+    except (OSError, RuntimeError):
+        return False
 
 
 def _list_one(root: Path, path: str, files: list[File]) -> str | None:

@@ -1,8 +1,11 @@
-"""How much a material is, as far as a look at its folders tells: nothing is read, and nothing counts as ignored."""
+"""How much a material is, as far as a look at its folders tells: nothing is read, what is left out is not counted."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from drysweep_pipeline.material.listing import walk
 
 # Whoever asks wants to know roughly, and at once.
 _MOST = 50_000
@@ -17,21 +20,29 @@ class Size:
     more: bool = False
 
 
-def size_of(place: Path) -> Size | None:
-    """Return how many files lie at a path, and how large they are; None where nothing does."""
+def size_of(
+    place: Path,
+    ignore: tuple[str, ...] = (),
+    own: frozenset[str] = frozenset(),
+    wanted: Callable[[str], bool] = bool,
+) -> Size | None:
+    """Return how many files at a path would be searched, and how large they are; None where nothing is there.
+
+    ``ignore``, ``own`` and ``wanted`` are as ``list_files`` takes them; links and what cannot be read are not counted.
+    """
     if place.is_file():
         return Size(1, place.stat().st_size)
     if not place.is_dir():
         return None
     files, total = 0, 0
-    for folder, folders, names in os.walk(place):
-        folders[:] = [name for name in folders if name != ".git"]
-        for name in names:
-            if files == _MOST:
-                return Size(files, total, more=True)
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - many, and as fast as may be
-            except OSError:
-                continue
-            files += 1
+    for path, reason in walk(place, ignore, own):
+        if reason is not None or not wanted(path):
+            continue
+        if files == _MOST:
+            return Size(files, total, more=True)
+        try:
+            total += os.lstat(place / path).st_size
+        except OSError:
+            continue
+        files += 1
     return Size(files, total)

@@ -24,6 +24,7 @@ from drysweep_pipeline.declaration.model import CommandMaterial, FilesMaterial, 
 from drysweep_pipeline.durable import SEAL, is_sealed, seal
 from drysweep_pipeline.errors import IntegrityError, MaterialError
 from drysweep_pipeline.material import command, commits, git
+from drysweep_pipeline.material.apart import apart, check_apart, is_apart
 from drysweep_pipeline.material.command import Printed, read_printed
 from drysweep_pipeline.material.commits import Commit, Tree
 from drysweep_pipeline.material.listing import File, Listing, list_files
@@ -96,20 +97,22 @@ class Snapshot:
             raise IntegrityError("corrupt_artifact: it is not what was written", file=folder / MANIFEST)
 
 
-def freeze(material: Material, base: Path, as_of: datetime, snapshots: Path) -> Snapshot:
+def freeze(material: Material, base: Path, as_of: datetime, snapshots: Path, home: Path | None = None) -> Snapshot:
     """Freeze material as it is now into ``snapshots/<digest>``, or return the snapshot that is there already.
 
     ``base``: the folder of the declaring file. ``as_of`` picks dated material. Files that cannot be searched are
-    listed in the snapshot, with the reason. Raises ``MaterialError`` where the material cannot be reached, is
-    empty, or moves while it is read.
+    listed in the snapshot, with the reason. ``home``: the home in use, which is left out where it lies in the material.
+    Raises ``MaterialError`` where the material cannot be reached, is empty, or moves while it is read.
     """
     if isinstance(material, CommandMaterial):
         return _freeze_printed(material, command.run(material, base, as_of), snapshots)
     where = locate(material.path, base, as_of)
+    check_apart(where.path, home)
+    own = apart(where.path if where.path.is_dir() else where.path.parent, home)
     if where.commit is not None:
         with commits.extracted(where.commit) as tree, _told_of(where.commit, tree):
-            return _freeze_here(material, Location(tree.path, None, where.commit), snapshots, tree)
-    return _freeze_here(material, where, snapshots)
+            return _freeze_here(material, Location(tree.path, None, where.commit), snapshots, own, tree)
+    return _freeze_here(material, where, snapshots, own)
 
 
 @contextlib.contextmanager
@@ -128,11 +131,12 @@ def _freeze_here(
     material: RegistryMaterial | FilesMaterial | TablesMaterial,
     where: Location,
     snapshots: Path,
+    own: frozenset[str],
     tree: Tree | None = None,
 ) -> Snapshot:
     if isinstance(material, TablesMaterial):
-        return _freeze_tables(material, where, snapshots, tree)
-    return freeze_at(material, where, snapshots, tree=tree)
+        return _freeze_tables(material, where, snapshots, own, tree)
+    return freeze_at(material, where, snapshots, tree=tree, own=own)
 
 
 def place_of(material: Material, base: Path) -> str:
@@ -160,16 +164,19 @@ def freeze_at(
     snapshots: Path,
     like: Snapshot | None = None,
     tree: Tree | None = None,
+    own: frozenset[str] = frozenset(),
 ) -> Snapshot:
     """Freeze material from a place that is given, as ``freeze`` does.
 
     ``like``: a snapshot whose files lend theirs their times where they hold the same, for a copy made just now.
-    ``tree``: what is known of a place that is a commit's files.
+    ``tree``: what is known of a place that is a commit's files. ``own``: the paths in it that are the home in use.
     """
-    listing = list_files(readable_folder(where.path), material.ignore)
+    listing = list_files(readable_folder(where.path), material.ignore, own=own)
     if like is not None:
         listing = listing.dated(_times(listing, like))
-    listing = _in_git(listing, where, tree, lambda path: not left_out(path, material.ignore))
+    listing = _in_git(
+        listing, where, tree, lambda path: not left_out(path, material.ignore) and not is_apart(path, own)
+    )
     registry = None
     if isinstance(material, RegistryMaterial):
         registry = Registry.of(material.map)
@@ -191,10 +198,12 @@ def _in_git(listing: Listing, where: Location, tree: Tree | None, wanted: Callab
     return listing if checkout is None else revised(listing, checkout, wanted)
 
 
-def _freeze_tables(material: TablesMaterial, where: Location, snapshots: Path, tree: Tree | None) -> Snapshot:
+def _freeze_tables(
+    material: TablesMaterial, where: Location, snapshots: Path, own: frozenset[str], tree: Tree | None
+) -> Snapshot:
     # When a file was written says nothing of what is in its tables, and the same tables are the same snapshot.
     path = readable(where.path)
-    listing = list_sources(material, path, tree.unreadable if tree is not None else ())
+    listing = list_sources(material, path, tree.unreadable if tree is not None else (), own)
     listing = _in_git(listing, where, tree, {file.path for file in listing.files}.__contains__).dated({})
     return _with_rows(
         material,

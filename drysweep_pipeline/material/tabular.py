@@ -65,16 +65,21 @@ def sources(material: TablesMaterial, path: Path) -> dict[str, TableSource]:
     return {name: _complete(name, source, path) for name, source in material.tables.items()}
 
 
-def list_sources(material: TablesMaterial, path: Path, others: tuple[tuple[str, str], ...] = ()) -> Listing:
+def list_sources(
+    material: TablesMaterial,
+    path: Path,
+    others: tuple[tuple[str, str], ...] = (),
+    own: frozenset[str] = frozenset(),
+) -> Listing:
     """List the files that the declared tables are in; a file that is not there, or being written, is unreadable.
 
-    ``others``: what else is at the place and cannot be read.
+    ``others``: what else is at the place and cannot be read. ``own``: the paths in it that are the home in use.
     """
     known = sources(material, path).values()
     declared = sorted({source.file for source in known})
     databases = {source.file for source in known if source.format == "database"}
     root = path if path.is_dir() else path.parent
-    listing = list_files(root, (), lambda name: any(may_hide(name, file) for file in declared))
+    listing = list_files(root, (), lambda name: any(may_hide(name, file) for file in declared), own)
     files = tuple(file for file in listing.files if any(pattern(each).fullmatch(file.path) for each in declared))
     # Here, since the bytes of a database do not tell what lies beside it, and this is what a snapshot is named by.
     asked = [file.path for file in files if any(pattern(each).fullmatch(file.path) for each in databases)]

@@ -157,12 +157,22 @@ def test_what_a_run_would_refuse_is_said_and_returns_2(
     assert (facts["material"]["reachable"], facts["material"]["size"]["files"]) == (True, 3)
 
 
+def test_a_ceiling_on_minutes_is_told_as_it_was_declared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = declare(place, {"labels": BY_KEY}, budget={"rounds": 20, "calls": 90, "minutes": 30}, **VARIED)
+    assert main(["plan", str(path), "--home", str(place / "home")]) == 0
+    out = capsys.readouterr().out
+    assert "30 minutes, or 34 with the round that is under way then" in out
+    assert (
+        "the ceiling on rounds ends it in round 20; where strategies fail and are asked again, the ceiling on " in out
+    )
+
+
 def test_what_a_plan_says_can_be_read_as_it_is(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schedule = {"cron": "0 6 1 1 *", "timezone": "Europe/Berlin"}
     path = declare(place, {"labels": BY_KEY}, schedule=schedule, judge=JUDGE, **VARIED)
     assert main(["plan", str(path), "--as-of", "2026-01-01", "--home", str(place / "home")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "small/20260101T000000Z, as of 2026-01-01T00:00:00+00:00: what it would do; nothing was asked"
+    assert lines[0] == "small/20260101T000000Z, as of 2026-01-01T00:00:00Z: what it would do; nothing was asked"
     for line in (
         "labels    sql   3       1 to 2         locked SQL",
         "round 1: labels {key: owner}",
@@ -173,5 +183,6 @@ def test_what_a_plan_says_can_be_read_as_it_is(place: Path, capsys: pytest.Captu
     ):
         assert line in lines
     [scheduled] = [line for line in lines if line.startswith("scheduled 0 6 1 1 * Europe/Berlin, next at ")]
-    assert scheduled.count("-01-01T06:00:00+01:00") == 3
+    assert scheduled.count("-01-01T05:00:00Z") == 3
+    assert "if it does not converge, the ceiling on rounds ends it in round 10" in lines
     assert "complete" not in "\n".join(lines)

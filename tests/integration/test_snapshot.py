@@ -294,8 +294,8 @@ def test_what_a_killed_process_left_is_removed_after_a_day(froze, tmp_path: Path
 def test_material_that_moves_while_it_is_frozen_is_refused(froze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     whole = snapshots.list_files
 
-    def list_then_change(*args: Any) -> Any:
-        listing = whole(*args)
+    def list_then_change(*args: Any, **more: Any) -> Any:
+        listing = whole(*args, **more)
         written(tmp_path / "r", {"a.yaml": "a: 2"})
         return listing
 

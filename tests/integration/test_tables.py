@@ -427,8 +427,8 @@ def test_a_file_that_changes_while_it_is_frozen_is_refused(tmp_path: Path, monke
     folder = written(tmp_path / "r", {"a.csv": "a\n1\n"})
     whole = tabular.list_files
 
-    def list_then_change(*args: Any) -> Any:
-        listing = whole(*args)
+    def list_then_change(*args: Any, **more: Any) -> Any:
+        listing = whole(*args, **more)
         written(folder, {"a.csv": "a\n2\n"})
         return listing
 
