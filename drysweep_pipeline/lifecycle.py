@@ -29,6 +29,8 @@ class Act(StrEnum):
 
 
 SETTLED = (State.CONTESTED, State.ACCEPTED_RISK)
+OPEN = (State.OPEN, State.REOPENED, State.ESCALATED)
+"""The states of what somebody has still to do something about: what ``open_findings`` lists, unless it is rejected."""
 _PEOPLE = {
     Act.FIX: State.FIXED,
     Act.CONTEST: State.CONTESTED,

@@ -66,11 +66,12 @@ class Sweeping:
         verdicts: dict[str, str] | None = None,
         severity: str = "major",
         title: str | None = None,
+        snapshot: str = "snap",
     ) -> None:
         """``wave`` is strategy -> labels, None for one that did not run."""
         folder = self.home.sweep(self.name).round(RoundKey(campaign, round))
         runs = tuple(self._run(folder, name, labels, severity, title) for name, labels in wave.items())
-        manifest = landing.Manifest(campaign, round, "snap", 3, 1.0, runs)
+        manifest = landing.Manifest(campaign, round, snapshot, 3, 1.0, runs)
         folder.mkdir(parents=True, exist_ok=True)
         landing.write_manifest(folder, manifest)
         with self.ledger() as ledger:

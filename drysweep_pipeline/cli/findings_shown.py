@@ -50,7 +50,7 @@ def listed(given: Path | None, wanted: Filter, as_json: bool) -> int:
     _check("--severity", wanted.severity, [severity.value for severity in Severity])
     home, sweep, campaign = _scope(given, wanted.what)
     heads, found = _found(home, sweep, campaign, wanted)
-    kept = [row for row in found if wanted.rejected or "rejected" in wanted.status or row["verdict"] != "rejected"]
+    kept = [row for row in found if wanted.rejected or "rejected" in wanted.status or row["status"] != "rejected"]
     shown = kept if wanted.limit is None else kept[: wanted.limit]
     if as_json:
         put_json(_list_json(heads, shown, len(kept), len(found) - len(kept)))

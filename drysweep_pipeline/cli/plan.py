@@ -182,6 +182,7 @@ def _lines(planned: "Forecast") -> Iterator[str]:
     most, ceilings, judge = planned.at_most, planned.ceilings, planned.judge
     covering = ", every angle used" if planned.cover == "all_angles" else ""
     yield f"converges after {planned.k} quiet rounds in a row{covering}: in round {planned.earliest} at the earliest"
+    yield "`run --past` looks on beyond that, under the same ceilings; no round shown here is one of those"
     if judge is None:
         yield "judged by nobody: every finding stays unjudged"
     else:

@@ -26,6 +26,7 @@ _CAMPAIGN = """
 """
 _KNOWN = "select campaign from published.campaigns where sweep = ? order by as_of desc, seq desc"
 _LEDGER_SEEN = "select count(distinct fp) as seen from published.sightings where sweep = ?"
+_PUBLISHED = "select epoch_us(published_at) as at from published.sweeps where sweep = ?"
 _ROUNDS = """
     select
         round, complete, quiet, repeat, fresh, reopened, blocking, rows, distinct_findings, calls, tokens, cost_usd,
@@ -100,9 +101,6 @@ _STATES = """
 _EARLIER = """
     (c.as_of, c.seq) < (select (as_of, seq) from published.campaigns where sweep = $sweep and campaign = $campaign)
 """
-_SIGHTED = """
-    select distinct cast(fp as varchar) as fp from published.sightings where sweep = $sweep and campaign = $campaign
-"""
 _YIELD = """
     select
         strategy, found, unique_found, shared, rejected, calls, tokens, cost_usd, seconds, cost_per_unique,
@@ -121,7 +119,9 @@ _PREVIOUS = f"""
     limit 1
 """
 _CHANGES = """
-    select d.change, f.severity, f.owner, count(*) as findings, count(*) filter (d.looked_for) as looked_for
+    select
+        d.change, d.open_again, f.severity, f.owner, count(*) as findings,
+        count(*) filter (d.looked_for) as looked_for
     from campaign_diff($previous, $campaign) d
     join findings f on f.sweep = d.sweep and f.fp = d.fp
     where d.sweep = $sweep
@@ -129,11 +129,11 @@ _CHANGES = """
 """
 _CHANGED = """
     select
-        d.change, cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.owner,
-        f.status, f.title, f.path, f.line
+        d.change, d.open_again, cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label,
+        f.severity, f.owner, f.status, f.title, f.path, f.line
     from campaign_diff($previous, $campaign) d
     join findings f on f.sweep = d.sweep and f.fp = d.fp
-    where d.sweep = $sweep and list_contains($changes, d.change)
+    where d.sweep = $sweep and (list_contains($changes, d.change) or d.open_again is not null)
     order by
         case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
         d.change,
@@ -146,7 +146,7 @@ _REJECTED_AGAIN = """
     from all_findings f
     semi join (select fp from sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
     semi join (select fp from sightings where sweep = $sweep and campaign = $previous) before on before.fp = f.fp
-    where f.sweep = $sweep and f.verdict = 'rejected'
+    where f.sweep = $sweep and f.status = 'rejected'
 """
 _UNSETTLED = """
     select
@@ -154,22 +154,34 @@ _UNSETTLED = """
         f.title, f.path, f.line
     from findings f
     semi join (select fp from sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
-    left join (
-        select distinct fp from sightings where sweep = $sweep and campaign = $previous
-    ) before on before.fp = f.fp
-    left join (
-        select distinct fp from events where sweep = $sweep and campaign = $campaign and name = 'finding_reopened'
-    ) reopened on reopened.fp = f.fp
     where
         f.sweep = $sweep
         and list_contains($severities, f.severity)
         and not list_contains(['contested', 'accepted_risk', 'declined'], f.state)
-        and (not $only_new or before.fp is null or reopened.fp is not null)
+        and {which}
     order by
         case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
         label,
         f.fp
     limit $most
+"""
+_ALL = "true"
+_SAID_NEW = """
+    select fp
+    from campaign_diff($previous, $campaign)
+    where sweep = $sweep and (change in ('fresh', 'reopened') or open_again is not null)
+"""
+_NEW = f"f.fp in ({_SAID_NEW})"
+# What was rejected is in no difference, and may be listed all the same.
+_NEW_TO = f"""
+    with new as ({_SAID_NEW})
+    select cast(fp as varchar) as fp from new
+    union
+    select cast(f.fp as varchar)
+    from all_findings f
+    join published.campaigns c on c.sweep = f.sweep and c.campaign = f.first_campaign
+    join published.campaigns p on p.sweep = f.sweep and p.campaign = $previous
+    where f.sweep = $sweep and f.status = 'rejected' and (c.as_of, c.seq) > (p.as_of, p.seq)
 """
 _FORERUNNERS = f"""
     select c.rounds
@@ -264,6 +276,10 @@ class Past:
         """Return how many findings all campaigns of the sweep have seen."""
         return int(rows(self.connection, _LEDGER_SEEN, [self.sweep])[0]["seen"])
 
+    def known_at(self) -> str | None:
+        """Return when the history was published: verdicts and states are as they were recorded by then."""
+        return _iso(next((row["at"] for row in rows(self.connection, _PUBLISHED, [self.sweep])), None))
+
     def rounds(self) -> list[Row]:
         """Return the decided rounds, in order."""
         return self._rows(_ROUNDS)
@@ -286,10 +302,9 @@ class Past:
         """Return the findings sighted in the campaign, rejected ones included, the worst first."""
         return rows(self.connection, _FINDINGS, {"sweep": self.sweep, "campaign": self.campaign})
 
-    def sighted_by(self, campaign: str) -> frozenset[str]:
-        """Return the fingerprints of what a campaign of the sweep sighted, rejected findings included."""
-        given = {"sweep": self.sweep, "campaign": campaign}
-        return frozenset(row["fp"] for row in rows(self.connection, _SIGHTED, given))
+    def new_since(self, previous: str) -> frozenset[str]:
+        """Return the fingerprints of what is fresh, reopened or open again, rejected ones included."""
+        return frozenset(row["fp"] for row in self._named(_NEW_TO, previous=previous))
 
     def states(self) -> list[Row]:
         """Return where the findings sighted in the campaign stand, without what they are, in the order of labels."""
@@ -324,22 +339,25 @@ class Past:
         return self._named(_CHANGES, previous=previous)
 
     def changed(self, previous: str, changes: Sequence[str], most: int) -> list[Row]:
-        """Return the findings that changed so since another campaign, the worst first; without rejected ones."""
+        """Return the findings that changed so, or are open again, since another campaign, the worst first.
+
+        Rejected ones are left out. ``open_again`` is what such a finding was before; else None.
+        """
         return self._named(_CHANGED, previous=previous, changes=list(changes), most=most)
 
     def rejected_again(self, previous: str) -> int:
         """Return how many rejected findings this campaign and another one sighted both."""
         return int(self._named(_REJECTED_AGAIN, previous=previous)[0]["findings"])
 
-    def unsettled(
-        self, severities: Sequence[str], most: int | None, *, only_new: bool, previous: str | None
-    ) -> list[Row]:
+    def unsettled(self, severities: Sequence[str], most: int | None, *, new_since: str | None = None) -> list[Row]:
         """Return what the campaign sighted of such severities that nothing settled, the worst first; no rejected ones.
 
-        ``only_new``: what ``previous`` did not sight, and what was reopened in this campaign.
+        ``new_since``: only what is fresh, reopened or open again since that campaign.
         """
-        given = {"severities": list(severities), "only_new": only_new, "previous": previous, "most": most}
-        return self._named(_UNSETTLED, **given)
+        given = {"severities": list(severities), "most": most}
+        if new_since is None:
+            return self._named(_UNSETTLED.format(which=_ALL), **given)
+        return self._named(_UNSETTLED.format(which=_NEW), **given, previous=new_since)
 
     def fresh(self, most: int) -> list[Row]:
         """Return what the campaign found first, with its round and who reported it then, the newest first."""

@@ -27,7 +27,7 @@ _SHARED = {
 }
 _FINDING = {
     **{name: _SHARED[name] for name in ("sweep", "fp", "label", "verdict")},
-    "status": "the verdict while that is rejected or undecided and nobody acted, else the state",
+    "status": "the verdict while that is rejected or undecided and nobody acted, else the state; like both as of now",
     "state": "open, fixed, reopened, contested, accepted_risk, declined or escalated",
     "severity": "blocker, major, minor or nit: the worst that was reported when it was last sighted",
     "subject": "what the finding is about",
@@ -73,8 +73,8 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             ),
             "strategies": "the strategies that looked, where it looked again; null for all others",
             "seen": "findings sighted in the campaign, whatever became of them",
-            "confirmed": "of those, confirmed",
-            "rejected": "of those, rejected",
+            "confirmed": "of those, confirmed by the verdict that counts now, not by that of then",
+            "rejected": "of those, rejected by the verdict that counts now, whatever people did since",
             "undecided": "of those, undecided: asked about, and not answered",
             "unjudged": "of those, without a judge's word",
             "snapshot": "the digest of the material that the latest round read",
@@ -127,8 +127,11 @@ VIEWS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "not_run": "decided rounds in which it was to, and did not run to its end",
         },
     ),
-    "findings": ("One row a finding of a sweep, rejected ones left out: what it is and where it stands now.", _FINDING),
-    "all_findings": ("One row a finding of a sweep, rejected ones included.", _FINDING),
+    "findings": (
+        "One row a finding of a sweep, those whose status is rejected left out: what it is and where it stands now.",
+        _FINDING,
+    ),
+    "all_findings": ("One row a finding of a sweep, rejected ones included: where it stands now.", _FINDING),
     "open_findings": (
         "One row a finding that is open, reopened or escalated, and not rejected, with its age.",
         {
@@ -187,12 +190,22 @@ _DIFFERENCE = {
     **{name: _FINDING[name] for name in ("sweep", "fp", "label", "status", "severity", "title", "path", "line")},
     "change": (
         "fresh (b sighted it, and its first sighting came after a), reopened (b sighted it after a fix), still_there "
-        "(b sighted it, and it was known by a), gone (b did not sight it, and it was fixed by then) or not_observed "
-        "(b did not sight it, and nothing says that it is fixed)"
+        "(b sighted it, and it was known by a), gone (b did not sight it, and it was fixed by then), not_observed "
+        "(b did not sight it, it was open, reopened or escalated, and nothing says that it is fixed) or settled (b did "
+        "not sight it, and it was contested, accepted, declined or rejected)"
+    ),
+    "open_again": (
+        "of what is still there and nothing settles any more, what it was at the end of a or later: expired (a risk "
+        "that ran out, or whose configuration changed), accepted_risk, contested, declined or fixed (and taken back), "
+        "or rejected; null for all others. With fresh and reopened, that is what is new to b"
     ),
     "sighted_in_a": "a sighted it",
     "sighted_in_b": "b sighted it",
-    "looked_for": ("b converged, and every strategy that ever sighted it ran to its end in b; null where b sighted it"),
+    "looked_for": (
+        "b converged, and a strategy that once sighted it ran to its end in b, at the angle that it was sighted at, on "
+        "a snapshot that it was never sighted on; on one that it was sighted on it is still there, whoever looks. Null "
+        "where b sighted it"
+    ),
     "campaign_a": "the earlier campaign",
     "as_of_a": "the instant that a looked at",
     "outcome_a": "the outcome of a",
@@ -205,7 +218,8 @@ _DIFFERENCE = {
 MACROS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
     "findings_as_of": (
         ("t",),
-        "One row a finding, not rejected, that was in the material up to the instant t; a backfill changes it.",
+        "One row a finding, not rejected, that was in the material up to the instant t; a backfill changes it, and its "
+        "verdict is the one that counts now, while its state is that of t.",
         _FINDING,
     ),
     "all_findings_as_of": (("t",), "One row a finding up to the instant t, rejected ones included.", _FINDING),

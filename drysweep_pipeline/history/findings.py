@@ -48,7 +48,7 @@ _LISTED = f"""
         and (len(cast($severity as varchar[])) = 0 or list_contains(cast($severity as varchar[]), severity))
         and ($owner is null or owner = $owner)
     order by
-        not (state in ('open', 'reopened', 'escalated') and verdict <> 'rejected'),
+        not (state in ('open', 'reopened', 'escalated') and status <> 'rejected'),
         case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
         label,
         fp

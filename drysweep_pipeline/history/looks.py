@@ -46,8 +46,8 @@ _ARRIVALS = """
         select severity from published.blocking where sweep = $sweep and campaign = $campaign
     )
     select
-        mine.round, count(*) as findings, count(*) filter (f.verdict = 'rejected') as rejected,
-        count(*) filter (f.verdict <> 'rejected' and worst.severity is not null) as blocking
+        mine.round, count(*) as findings, count(*) filter (f.status = 'rejected') as rejected,
+        count(*) filter (f.status <> 'rejected' and worst.severity is not null) as blocking
     from mine
     join all_findings f on f.sweep = $sweep and f.fp = mine.fp
     left join worst on worst.severity = f.severity

@@ -57,7 +57,7 @@ _STANDING = findings_of(
 _FINDINGS = f"create or replace temp table shown_findings as select * {_CAST} from ({_STANDING})"
 _SWEEP_ROWS = {
     "all_findings": "from temp.shown_findings order by fp",
-    "findings": "from temp.shown_findings where verdict <> 'rejected' order by fp",
+    "findings": "from temp.shown_findings where status <> 'rejected' order by fp",
     "campaigns": f"from history.main.campaigns where sweep = $sweep and campaign in ({_SHOWN}) order by as_of, seq",
 }
 

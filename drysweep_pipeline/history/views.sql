@@ -86,7 +86,7 @@ $all_findings;
 create or replace view main.findings as
 select *
 from main.all_findings
-where verdict <> 'rejected';
+where status <> 'rejected';
 
 create or replace view main.open_findings as
 select
@@ -385,7 +385,7 @@ $findings_as_of;
 create or replace macro main.findings_as_of(t) as table
 select *
 from main.all_findings_as_of(t)
-where verdict <> 'rejected';
+where status <> 'rejected';
 
 create or replace macro main.all_findings_known_at(t) as table
 $findings_known_at;
@@ -393,7 +393,7 @@ $findings_known_at;
 create or replace macro main.findings_known_at(t) as table
 select *
 from main.all_findings_known_at(t)
-where verdict <> 'rejected';
+where status <> 'rejected';
 
 create or replace macro main.new_between(a, b) as table
 select *
@@ -431,26 +431,25 @@ with pairs as (
     select distinct sweep, fp from published.sightings where campaign = b
 ), reopened_in_b as (
     select distinct sweep, fp from published.events where campaign = b and name = 'finding_reopened'
-), ran_in_b as (
-    select r.sweep, list(distinct r.strategy) as strategies
-    from published.strategy_runs r
+), run_out as (
+    -- Risks that nobody took back: they expired, or what they were accepted for changed, after a and by the end of b.
+    select distinct e.sweep, e.fp
+    from published.events e
+    join published.campaigns c using (sweep, campaign)
+    join compared using (sweep)
     where
-        r.campaign = b
-        and r.status = 'ok'
-        and not exists (
-            select 1
-            from published.events e
-            where
-                e.sweep = r.sweep and e.campaign = r.campaign and e.round = r.round
-                and e.actor = r.strategy and e.name = 'finder_not_run'
-        )
-    group by r.sweep
+        e.name in ('acceptance_expired', 'acceptance_lapsed')
+        and (c.as_of, c.seq) > (compared.as_of_a, compared.seq_a)
+        and (c.as_of, c.seq) <= (compared.as_of_b, compared.seq_b)
 ), lived as (
     -- What people do after a campaign stands at its last round, and so was done between a and b.
     select
         l.sweep,
         l.fp,
         arg_max(l.state, l.ord) as state_by_b,
+        arg_max(l.state, l.ord) filter (
+            (l.as_of, l.seq) < (compared.as_of_b, compared.seq_b)
+        ) as state_before_b,
         arg_max(l.state, l.ord) filter (
             (l.as_of, l.seq) < (compared.as_of_a, compared.seq_a)
             or (
@@ -462,6 +461,26 @@ with pairs as (
     join compared using (sweep)
     where (l.as_of, l.seq) <= (compared.as_of_b, compared.seq_b)
     group by l.sweep, l.fp
+), judged as (
+    select
+        v.sweep,
+        v.fp,
+        arg_max(v.verdict, v.ord) as verdict_by_b,
+        arg_max(v.verdict, v.ord) filter (
+            (c.as_of, c.seq) < (compared.as_of_b, compared.seq_b)
+        ) as verdict_before_b,
+        arg_max(v.verdict, v.ord) filter (
+            (c.as_of, c.seq) < (compared.as_of_a, compared.seq_a)
+            or (
+                (c.as_of, c.seq) = (compared.as_of_a, compared.seq_a)
+                and (v.round < compared.last_round_a or v.judge not like 'person:%')
+            )
+        ) as verdict_by_a
+    from published.verdicts v
+    join published.campaigns c using (sweep, campaign)
+    join compared using (sweep)
+    where (c.as_of, c.seq) <= (compared.as_of_b, compared.seq_b)
+    group by v.sweep, v.fp
 ), known as (
     select
         f.*,
@@ -473,6 +492,61 @@ with pairs as (
     join published.campaigns c on c.sweep = f.sweep and c.campaign = f.first_campaign
     left join in_a on in_a.sweep = f.sweep and in_a.fp = f.fp
     left join in_b on in_b.sweep = f.sweep and in_b.fp = f.fp
+), stood as (
+    -- The status at the end of a, when b began, and at the end of b.
+    select
+        f.sweep,
+        f.fp,
+        case
+            when coalesce(l.state_by_a, 'open') = 'open' and v.verdict_by_a = 'rejected' then 'rejected'
+            else coalesce(l.state_by_a, 'open')
+        end as by_a,
+        case
+            when coalesce(l.state_before_b, 'open') = 'open' and v.verdict_before_b = 'rejected' then 'rejected'
+            else coalesce(l.state_before_b, 'open')
+        end as before_b,
+        case
+            when coalesce(l.state_by_b, 'open') = 'open' and v.verdict_by_b = 'rejected' then 'rejected'
+            else coalesce(l.state_by_b, 'open')
+        end as by_b
+    from known f
+    left join lived l on l.sweep = f.sweep and l.fp = f.fp
+    left join judged v on v.sweep = f.sweep and v.fp = f.fp
+), ran as (
+    select distinct r.sweep, r.campaign, r.round, r.strategy, r.angle, rounds.snapshot
+    from published.strategy_runs r
+    join published.rounds rounds on rounds.sweep = r.sweep and rounds.campaign = r.campaign and rounds.round = r.round
+    where
+        r.status = 'ok'
+        and not exists (
+            select 1
+            from published.events e
+            where
+                e.sweep = r.sweep and e.campaign = r.campaign and e.round = r.round
+                and e.actor = r.strategy and e.name = 'finder_not_run'
+        )
+), seen_before as (
+    -- How, and on what material, those that b did not sight were sighted before it.
+    select distinct s.sweep, s.fp, s.strategy, ran.angle, rounds.snapshot
+    from published.sightings s
+    join compared using (sweep)
+    join published.campaigns c on c.sweep = s.sweep and c.campaign = s.campaign
+    join published.rounds rounds on rounds.sweep = s.sweep and rounds.campaign = s.campaign and rounds.round = s.round
+    semi join (select sweep, fp from known where not in_b) missed on missed.sweep = s.sweep and missed.fp = s.fp
+    left join ran
+        on ran.sweep = s.sweep and ran.campaign = s.campaign and ran.round = s.round and ran.strategy = s.strategy
+    where (c.as_of, c.seq) < (compared.as_of_b, compared.seq_b)
+), looked_for as (
+    select distinct seen.sweep, seen.fp
+    from seen_before seen
+    join ran look
+        on look.sweep = seen.sweep and look.strategy = seen.strategy and look.angle = seen.angle and look.campaign = b
+    -- On material that it was sighted on it is certainly still there, however often nobody sights it again.
+    where not exists (
+        select 1
+        from seen_before there
+        where there.sweep = seen.sweep and there.fp = seen.fp and there.snapshot = look.snapshot
+    )
 )
 select
     f.sweep,
@@ -482,9 +556,22 @@ select
         when reopened_in_b.fp is not null then 'reopened'
         when f.in_b and f.by_a then 'still_there'
         when f.in_b then 'fresh'
-        when lived.state_by_b = 'fixed' then 'gone'
-        else 'not_observed'
+        when stood.by_b = 'fixed' then 'gone'
+        when stood.before_b in ('open', 'reopened', 'escalated') or stood.by_b in ('open', 'reopened', 'escalated')
+            then 'not_observed'
+        else 'settled'
     end as change,
+    -- Nobody was told to expect these: what kept them from counting ended since a, and b sighted them.
+    case
+        when
+            not f.in_b or not f.by_a or reopened_in_b.fp is not null
+            or stood.by_b in ('contested', 'accepted_risk', 'declined', 'rejected')
+            then null
+        when run_out.fp is not null then 'expired'
+        when stood.by_a in ('contested', 'accepted_risk', 'declined', 'rejected') then stood.by_a
+        when stood.before_b in ('contested', 'accepted_risk', 'declined', 'rejected') then stood.before_b
+        when 'fixed' in (stood.by_a, stood.before_b) and stood.by_b <> 'fixed' then 'fixed'
+    end as open_again,
     f.status,
     f.severity,
     f.title,
@@ -492,10 +579,7 @@ select
     f.line,
     f.in_a as sighted_in_a,
     f.in_b as sighted_in_b,
-    case
-        when not f.in_b
-            then compared.outcome_b = 'converged' and coalesce(list_has_all(ran_in_b.strategies, f.strategies), false)
-    end as looked_for,
+    case when not f.in_b then compared.outcome_b = 'converged' and looked_for.fp is not null end as looked_for,
     a as campaign_a,
     compared.as_of_a,
     compared.outcome_a,
@@ -506,13 +590,14 @@ select
     date_diff('day', compared.as_of_a, compared.as_of_b) as days_apart
 from known f
 join compared on compared.sweep = f.sweep
+join stood on stood.sweep = f.sweep and stood.fp = f.fp
 left join reopened_in_b on reopened_in_b.sweep = f.sweep and reopened_in_b.fp = f.fp
-left join ran_in_b on ran_in_b.sweep = f.sweep
-left join lived on lived.sweep = f.sweep and lived.fp = f.fp
+left join run_out on run_out.sweep = f.sweep and run_out.fp = f.fp
+left join looked_for on looked_for.sweep = f.sweep and looked_for.fp = f.fp
 where
     f.in_a
     or f.in_b
-    or (f.by_a and coalesce(lived.state_by_a, 'open') in ('open', 'reopened', 'escalated'));
+    or (f.by_a and stood.by_a in ('open', 'reopened', 'escalated'));
 
 create or replace macro main.published() as table
 select

@@ -22,7 +22,7 @@ _ABSENCES = """
         left join current_verdicts v using (fp)
         where
             coalesce(life.state, 'open') in ('open', 'reopened')
-            and coalesce(v.verdict, 'none') <> 'rejected'
+            and not (coalesce(life.state, 'open') = 'open' and coalesce(v.verdict, 'none') = 'rejected')
             and (life.fp is null or (life.as_of, life.seq, life.round) < (cast($as_of as timestamptz), $seq, 0))
             and not exists (
                 select 1

@@ -3,13 +3,14 @@
 -- parameter sweep = only: the sweep
 -- parameter older = previous: the earlier campaign
 -- parameter newer = latest: the later campaign
--- reading: How many findings changed in which way, by severity. `fresh` had not been seen by the older campaign, `gone`
---   were fixed and not sighted again; `not_observed` were not sighted, and nothing says that they are fixed.
+-- reading: How many findings changed in which way, by severity. `fresh` were first sighted after the older campaign: by
+--   none up to it, be it an earlier one. `gone` were fixed and not sighted again; `not_observed` were open and not
+--   sighted, and nothing says that they are fixed; `settled` were not sighted, and somebody had settled them.
 --   `days_apart` is the distance of the two, by their `as_of`. The findings themselves are in `campaign_diff('OLDER',
 --   'NEWER')`.
 -- caution: Not observed is not gone. Of those, `looked_for` counts the ones for which the newer campaign converged and
---   each strategy that ever sighted them ran, be it along other angles than the one that shows them: see
---   angles_not_tried. With an outcome that is not converged, every number is a lower bound.
+--   a strategy that once sighted them looked again at the same angle, on material that they were never sighted on. Of
+--   the others it says nothing: see angles_not_tried. With an outcome that is not converged, every number is a lower bound.
 select
     change,
     severity,

@@ -17,8 +17,8 @@ with met as (
 ), known as (
     select
         met.round,
-        a.verdict = 'rejected' as rejected,
-        a.verdict <> 'rejected' and a.severity in ('blocker', 'major') as blocking
+        a.status = 'rejected' as rejected,
+        a.status <> 'rejected' and a.severity in ('blocker', 'major') as blocking
     from met
     join all_findings a on a.sweep = $sweep and a.fp = met.fp
 )

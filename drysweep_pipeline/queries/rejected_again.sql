@@ -27,7 +27,7 @@ select
 from all_findings a
 join sightings s on s.sweep = a.sweep and s.fp = a.fp
 join last_word on last_word.sweep = a.sweep and last_word.fp = a.fp
-where a.sweep = $sweep and a.verdict = 'rejected'
+where a.sweep = $sweep and a.status = 'rejected'
 group by a.label, a.severity, last_word.judge, last_word.reason, a.outcome
 having count(distinct (s.campaign, s.round)) > 1
 order by rounds desc, a.label

@@ -19,14 +19,15 @@ from drysweep_pipeline.reports.provenance import Provenance, provenance
 from drysweep_pipeline.reports.steps import Step, next_steps
 from drysweep_pipeline.reports.summary import told_of
 from drysweep_pipeline.reports.waiting import Stand, Waiting, resume_command, waits_for
+from drysweep_pipeline.values import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The sweep's campaign before this one, and the fingerprints of what it sighted."""
+    """The sweep's campaign before this one, and the fingerprints of what is new since."""
 
     campaign: str
-    sighted: frozenset[str]
+    new: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Contents:
     """All that a report may say of one campaign.
 
     ``told`` is the summary that ``run`` prints, ``head`` the campaign's row in the history. ``findings`` are those that
-    the campaign sighted, the worst first; the rejected ones are among them only where they were ``asked`` for.
+    the campaign sighted, the worst first; the rejected ones are among them only where they were ``asked`` for, else
+    ``left_out`` counts them. Verdicts and states are as they were recorded by ``known_at``, whatever the campaign.
     ``unread`` are file and reason. ``origin`` is where the material lies in git. ``option`` leads a command to the
     home, with a blank before it. ``runs`` are each strategy's looks, by round. ``rulings`` are the verdicts that count,
     ``happened`` the events of the findings, each by its fingerprint.
@@ -46,6 +48,8 @@ class Contents:
     rounds: Sequence[Row]
     strategies: Sequence[Row]
     findings: Sequence[Row]
+    left_out: int
+    known_at: str | None
     unread: Sequence[tuple[str, str]]
     merging: str | None
     denied: str | None
@@ -74,7 +78,8 @@ def contents(home: Home, sweep: str, campaign: str, asked: Asked = PLAIN) -> Con
 def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
     sweep, campaign = past.sweep, past.campaign
     rounds, option = past.rounds(), beside.home_option(home)
-    head = past.head()
+    head, findings = past.head(), past.findings()
+    listed = [row for row in findings if asked.rejected or row["status"] != Verdict.REJECTED]
     stand = beside.stand(home, sweep, campaign, head)
     told = told_of(past, home)
     return Contents(
@@ -83,7 +88,9 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
         head=head,
         rounds=rounds,
         strategies=past.strategies(),
-        findings=[row for row in past.findings() if asked.rejected or row["verdict"] != "rejected"],
+        findings=listed,
+        left_out=len(findings) - len(listed),
+        known_at=past.known_at(),
         unread=beside.unread(home, sweep, campaign, rounds),
         merging=beside.merging(home, sweep, campaign, len(rounds), () if asked.rejected else past.rejected()),
         denied=beside.denied(home, sweep, campaign, len(rounds)),
@@ -106,4 +113,4 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
 
 def _before(past: Past) -> Before | None:
     previous = past.previous()
-    return Before(previous["campaign"], past.sighted_by(previous["campaign"])) if previous else None
+    return Before(previous["campaign"], past.new_since(previous["campaign"])) if previous else None

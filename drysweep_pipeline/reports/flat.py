@@ -42,7 +42,7 @@ def campaign_of(said: Contents) -> dict[str, Any]:
 def head_of(said: Contents) -> dict[str, Any]:
     """Return what a file says of its campaign once: what every row says, its counts and its verdict."""
     named = {name: said.told[name] for name in ("schema_version", *_HEAD, "verdict")}
-    listed = {"findings": len(said.findings), "rejected_listed": said.asked.rejected}
+    listed = {"findings": len(said.findings), "rejected_listed": said.asked.rejected, "known_at": said.known_at}
     return {**campaign_of(said), **named, **listed}
 
 

@@ -115,6 +115,7 @@ def _said(said: Contents) -> dict[str, Any]:
         "steps": tuple(_steps(said)),
         "facts": tuple(_facts(said)),
         "declared": tuple(_lines(said.provenance.declared)),
+        "known_at": said.known_at,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
     empty = {"since": not shown["since"], "tail": not shown["passes"]}
@@ -215,6 +216,7 @@ def _facts(said: Contents) -> Iterator[tuple[str, str]]:
     yield "isolation", ", ".join(sorted({row["isolation"] or "not recorded" for row in said.strategies})) or "-"
     yield "redaction", said.redaction or "not recorded"
     yield "seen by all campaigns", f"{number(told['ledger_seen'])} findings of this sweep"
+    yield "verdicts and states as known at", said.known_at or "not recorded"
     yield "made with", ", ".join(f"{name} {version}" for name, version in source.versions.items())
 
 

@@ -15,6 +15,7 @@ def render(said: Contents) -> str:
         **said.told,
         "findings": [_finding(row) for row in said.findings],
         "figures": said.figures.as_json,
+        "known_at": said.known_at,
         "looked_at_nothing": said.looked_at_nothing,
         "lower_bound": is_lower_bound(said),
         "merging": said.merging,

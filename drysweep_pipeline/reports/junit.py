@@ -54,6 +54,7 @@ def _told(said: Contents) -> Iterator[tuple[str, Any]]:
 
 def _flat(said: Contents) -> Iterator[tuple[str, Any]]:
     flat = campaign_of(said)
+    yield "known_at", said.known_at
     yield "lower_bound", "true" if flat["lower_bound"] else "false"
     # What `quiet` was counted at, where the campaign looked beyond it.
     yield "converged_at", said.told["past"]["converged_at"] if said.told["past"] else None

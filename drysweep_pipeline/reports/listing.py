@@ -15,6 +15,7 @@ from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import UNSEARCHED
 from drysweep_pipeline.reports.shown import Cut, called, cut, number
 from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.values import Verdict
 
 ROWS_BYTES = 1_500_000
 """As much of the page may be rows: a browser opens that at once, and two thousand findings fit."""
@@ -84,12 +85,12 @@ def _island(later: Sequence[Found]) -> Any:
 
 
 def _sentence(said: Contents) -> str:
-    rejected, asked = said.told["rejected"], said.asked.rejected
     if not said.told["rounds"]:
         return UNSEARCHED
     listed = f"{count(len(said.findings), 'finding')}, the worst first"
-    if rejected and not asked:
-        return f"{listed}; {number(rejected)} more were rejected and are not listed here."
+    if said.left_out:
+        return f"{listed}; {number(said.left_out)} more were rejected and are not listed here."
+    rejected = sum(row["status"] == Verdict.REJECTED for row in said.findings)
     return f"{listed}; {number(rejected)} of them rejected." if rejected else f"{listed}."
 
 

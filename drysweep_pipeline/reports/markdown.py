@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import Any
 
 from drysweep_pipeline.history.campaign import Row
-from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import MEANS, UNSEARCHED, unread_files
 from drysweep_pipeline.reports.shown import called
@@ -23,12 +22,12 @@ def render(said: Contents) -> str:
     """Return the report of a campaign as Markdown; rejected findings are counted, and listed only where asked for."""
     told = said.told
     parts = (
-        _top(told, said.resume, said.redaction),
+        _top(said),
         _warned(said.merging),
         _denied(said.denied),
         _of_nothing(said.looked_at_nothing),
         _rounds(said.rounds, told["not_run"]),
-        _found(said.findings, told, said.option, said.asked),
+        _found(said),
         _strategies(said.strategies),
         _unsearched(told, said.unread),
         _meaning(told, said.steps, said.waiting),
@@ -36,7 +35,8 @@ def render(said: Contents) -> str:
     return "\n".join(line for part in parts for line in part)
 
 
-def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Iterator[str]:
+def _top(said: Contents) -> Iterator[str]:
+    told = said.told
     yield f"# {cell(told['sweep'])}: {cell(told['campaign'])}"
     yield from ("", f"**{cell(told['verdict'], limit=2000)}**", "")
     yield from _since(told["since"])
@@ -48,8 +48,9 @@ def _top(told: Mapping[str, Any], resume: str | None, hiding: str | None) -> Ite
     if told["why"]:
         why = told["why"]
         yield from (f"**Why it does not go quiet:** {cell(why['sentence'], limit=2000)}.", "")
-        yield from (f"**What helps:** {prose(why['lever'], resume)}.", "")
-    facts = (*_facts(told), *((("redaction", hiding),) if hiding else ()))
+        yield from (f"**What helps:** {prose(why['lever'], said.resume)}.", "")
+    facts = (*_facts(told), *((("redaction", said.redaction),) if said.redaction else ()))
+    facts = (*facts, ("verdicts and states as known at", said.known_at))
     yield from _table(("outcome", ""), ((name, cell(value)) for name, value in facts))
 
 
@@ -121,15 +122,17 @@ def _round(row: Row, lost: Iterable[Row]) -> tuple[str, ...]:
     return (str(row["round"]), str(row["fresh"]), str(row["reopened"]), *flags, cell(names))
 
 
-def _found(findings: Sequence[Row], told: Mapping[str, Any], option: str, asked: Asked) -> Iterator[str]:
+def _found(said: Contents) -> Iterator[str]:
     yield from ("", "## What was found", "")
-    if not findings:
+    told, asked = said.told, said.asked
+    if not said.findings:
         nothing = "Nothing." if asked.rejected else "Nothing that was not rejected."
         yield nothing if told["rounds"] else UNSEARCHED
-    for severity, rows in groupby(findings, key=lambda row: row["severity"]):
-        yield from _severity(severity, list(rows), told, option, "all_findings" if asked.rejected else "findings")
-    if told["rejected"] and not asked.rejected:
-        yield from ("", f"{count(told['rejected'], 'rejected finding')} not listed here.")
+    for severity, rows in groupby(said.findings, key=lambda row: row["severity"]):
+        view = "all_findings" if asked.rejected else "findings"
+        yield from _severity(severity, list(rows), told, said.option, view)
+    if said.left_out:
+        yield from ("", f"{count(said.left_out, 'rejected finding')} not listed here.")
 
 
 def _severity(

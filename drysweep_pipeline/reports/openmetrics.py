@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.lifecycle import OPEN
 from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import is_cut_short
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import safe_text, shortened
-from drysweep_pipeline.values import Outcome, Severity
+from drysweep_pipeline.values import Outcome, Severity, Verdict
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -74,7 +76,8 @@ def _metrics(said: Contents) -> Iterator[tuple[str, str, Samples]]:
     )
     yield "k", "Quiet rounds in a row that converge", _one(told["k"])
     yield "findings", "Findings that the campaign saw, by verdict", _verdicts(told)
-    yield "findings_open", "Unsettled findings that the campaign saw, by severity", _unsettled(said)
+    yield "findings_open", "Open, reopened or escalated findings that the campaign saw, by severity", _open(said)
+    yield "findings_unsettled", "Findings that the campaign saw and nothing settled, fixed ones too", _unsettled(said)
     yield "findings_fresh", "Findings that the campaign saw first", _one(sum(told["new"]))
     yield "findings_fresh_last_round", "Findings that the last round saw first", _one((told["new"] or [0])[-1])
     yield "ledger_findings", "Findings that all campaigns have seen", _one(told["ledger_seen"])
@@ -115,8 +118,17 @@ def _verdicts(told: Mapping[str, Any]) -> Samples:
     return [({"verdict": name}, float(told[name])) for name in ("confirmed", "rejected", "undecided", "unjudged")]
 
 
+def _open(said: Contents) -> Samples:
+    listed = (row for row in said.findings if row["state"] in OPEN and row["status"] != Verdict.REJECTED)
+    return _by_severity(listed)
+
+
 def _unsettled(said: Contents) -> Samples:
-    counts = Counter(row["severity"] for row in said.findings if how_settled(row) is None)
+    return _by_severity(row for row in said.findings if how_settled(row) is None)
+
+
+def _by_severity(rows: Iterable[Row]) -> Samples:
+    counts = Counter(row["severity"] for row in rows)
     return [({"severity": severity.value}, float(counts[severity.value])) for severity in Severity]
 
 

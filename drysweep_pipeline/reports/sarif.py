@@ -139,7 +139,7 @@ def _result(said: Contents, row: Row, index: Mapping[str, int], base: str, evide
         "properties": {name: _cut(value) for name, value in properties.items()},
     }
     if said.before:
-        result["baselineState"] = "unchanged" if row["fp"] in said.before.sighted else "new"
+        result["baselineState"] = "new" if row["fp"] in said.before.new else "unchanged"
     return result
 
 

@@ -15,6 +15,6 @@ def how_settled(row: Row) -> str | None:
         by = f" by {row['state_by']}" if row["state_by"] else ""
         until = f" until {row['expires']}, inclusive" if row["expires"] else ""
         return f"{word}{by}{until}" + (f": {row['state_reason']}" if row["state_reason"] else "")
-    if row["verdict"] == Verdict.REJECTED:
+    if row["status"] == Verdict.REJECTED:
         return "rejected when it was judged" + (f": {row['verdict_reason']}" if row["verdict_reason"] else "")
     return None

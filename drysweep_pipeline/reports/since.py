@@ -16,9 +16,18 @@ from drysweep_pipeline.reports.text import count, safe_text
 from drysweep_pipeline.values import Outcome, Severity
 
 NAMED = 20
-"""How many of the fresh and reopened findings are named; the others are counted."""
+"""How many of what is new, be it fresh, reopened or open again, is named; the others are counted."""
 NONE_BEFORE = "no campaign before it"
 CHANGES = ("fresh", "still_there", "gone", "reopened", "not_observed")
+OPEN_AGAIN = {
+    "expired": "expired risk",
+    "accepted_risk": "withdrawn risk",
+    "contested": "withdrawn contest",
+    "declined": "withdrawn decline",
+    "rejected": "overruled rejection",
+    "fixed": "withdrawn fix",
+}
+"""What is still there and was settled, rejected or fixed before, by what ended since."""
 _ALWAYS_TOLD = ("fresh", "still_there")
 _AT_A_GLANCE = 3
 # Who is told, who owns it and when it runs have no part in what is found.
@@ -36,7 +45,7 @@ def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
         return None
     counted = past.changes(previous["campaign"])
     named = past.changed(previous["campaign"], ("fresh", "reopened"), NAMED)
-    counts = _by(counted, "change")
+    counts, again = _by(counted, "change"), _by([row for row in counted if row["open_again"]], "open_again")
     told = {
         "campaign": previous["campaign"],
         "as_of": previous["as_of"],
@@ -44,12 +53,13 @@ def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
         **{name: previous[name] for name in ("outcome", "reason", "k", "rounds")},
         **{change: counts.get(change, 0) for change in CHANGES},
         "looked_for": sum(row["looked_for"] for row in _of(counted, "not_observed")),
+        "open_again": again,
         "by_severity": {change: _by(_of(counted, change), "severity") for change in CHANGES if counts.get(change)},
         "by_owner": {change: _by(_of(counted, change), "owner") for change in CHANGES if counts.get(change)},
         "named": named,
-        "unnamed": counts.get("fresh", 0) + counts.get("reopened", 0) - len(named),
+        "unnamed": counts.get("fresh", 0) + counts.get("reopened", 0) + sum(again.values()) - len(named),
         "rejected_again": past.rejected_again(previous["campaign"]),
-        "caveats": list(_caveats(past, home, previous, head)),
+        "caveats": list(_caveats(past, home, previous, head, counts.get("not_observed", 0))),
     }
     return {**told, "sentence": sentence(told, head)}
 
@@ -71,7 +81,7 @@ def lines(told: Mapping[str, Any] | None) -> list[str]:
     more = max(0, len(told["named"]) - _AT_A_GLANCE) + told["unnamed"]
     worst: dict[str, list[str]] = {}
     for row in told["named"][:_AT_A_GLANCE]:
-        worst.setdefault(row["change"], []).append(_named(row))
+        worst.setdefault(what_became(row), []).append(_named(row))
     parts = [f"{change}: {', '.join(names)}" for change, names in worst.items()]
     shown = "; ".join([*parts, *([f"and {more} more"] if more else [])])
     return [
@@ -83,12 +93,19 @@ def lines(told: Mapping[str, Any] | None) -> list[str]:
 
 def limits(told: Mapping[str, Any]) -> str:
     """Return what keeps the difference from meaning more, as sentences; empty where nothing does."""
-    return " ".join(f"{caveat[:1].upper()}{caveat[1:]}." for caveat in told["caveats"])
+    # An id stays as it is written; every other caveat begins with a small letter.
+    said = (text if text.startswith(told["campaign"]) else text[:1].upper() + text[1:] for text in told["caveats"])
+    return " ".join(f"{text}." for text in said)
 
 
 def name_of(row: Row) -> str:
-    """Return how a fresh or reopened finding is named: what became of it, how bad it is, which, and whose."""
-    return f"{row['change']}: {_named(row)}"
+    """Return how a finding that is new is named: what became of it, how bad it is, which, and whose."""
+    return f"{what_became(row)}: {_named(row)}"
+
+
+def what_became(row: Row) -> str:
+    """Return what a finding that is new is: fresh, reopened, or open again, with what ended since."""
+    return f"open again, {OPEN_AGAIN[row['open_again']]}" if row["open_again"] else str(row["change"])
 
 
 def _named(row: Row) -> str:
@@ -97,8 +114,11 @@ def _named(row: Row) -> str:
 
 
 def _whose(told: Mapping[str, Any], change: str) -> str:
-    """Return in parentheses how bad what is fresh or back is and whose, or how much was looked for in vain."""
+    """Return in parentheses how bad what is fresh or back is and whose, or how much was looked for or is open again."""
     severities = told["by_severity"].get(change)
+    if change == "still_there" and told["open_again"]:
+        parts = (count(number, OPEN_AGAIN[was]) for was, number in told["open_again"].items())
+        return f" (open again: {', '.join(parts)})"
     if change == "not_observed" and told["looked_for"]:
         return f" ({told['looked_for']} looked for)"
     if change not in ("fresh", "reopened") or not severities:
@@ -118,8 +138,8 @@ def _owners(named: Sequence[Row], change: str, severity: str, number: int) -> st
     return f": {', '.join(owners[:_AT_A_GLANCE])}{' and others' if more else ''}"
 
 
-def _caveats(past: Past, home: Home, previous: Row, head: Row) -> Iterator[str]:
-    """Yield what the difference is not worth, a clause each."""
+def _caveats(past: Past, home: Home, previous: Row, head: Row, missed: int) -> Iterator[str]:
+    """Yield what the difference is not worth, a clause each; ``missed`` were not observed."""
     before, now = Outcome(previous["outcome"]), Outcome(head["outcome"])
     if before in _GOES_ON:
         yield f"{previous['campaign']} has not ended: it may yet find what is fresh here"
@@ -134,7 +154,8 @@ def _caveats(past: Past, home: Home, previous: Row, head: Row) -> Iterator[str]:
     elif differs := _declared_otherwise(past, home, previous, head):
         yield f"the sweep is declared otherwise than then: {differs}"
     if head["snapshot"] and head["snapshot"] == previous["snapshot"]:
-        yield "the material is the same as then, so what is fresh was missed then"
+        there = ", and what was seen then and not now is still there" if missed else ""
+        yield f"the material is the same as then, so what is fresh was missed then{there}"
 
 
 def _declared_otherwise(past: Past, home: Home, previous: Row, head: Row) -> str:

@@ -6,7 +6,7 @@ from drysweep_pipeline.fingerprint import told_apart
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.lifecycle import SETTLED
+from drysweep_pipeline.lifecycle import OPEN, SETTLED
 from drysweep_pipeline.reports.beside import calls, home_option, notices, stand
 from drysweep_pipeline.reports.beyond import beyond
 from drysweep_pipeline.reports.sentence import sentence
@@ -19,7 +19,6 @@ SCHEMA_VERSION = 1
 _SUFFIXES = (".html", ".md", ".json")
 _COPIED = ("outcome", "reason", "rule", "k", "rounds", "quiet", "repeats")
 _COUNTED = ("seen", "confirmed", "rejected", "undecided", "unjudged")
-_OPEN = ("open", "reopened", "escalated")
 
 
 def summary(home: Home, sweep: str, campaign: str) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
         "contested_unverified": len(contested & past.unverified()),
         "accepted": sum(row["state"] == "accepted_risk" for row in blocking),
         "rejected": sum(row["status"] == "rejected" for row in blocking),
-        "open": sum(row["state"] in _OPEN and row["verdict"] != "rejected" for row in others),
+        "open": sum(row["state"] in OPEN and row["status"] != "rejected" for row in others),
     }
 
 

@@ -11,7 +11,7 @@ from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.figures import Passes, Point
 from drysweep_pipeline.reports.meaning import unread_files
 from drysweep_pipeline.reports.shown import Cut, Figure, cut, decimal, number, percent, share
-from drysweep_pipeline.reports.since import CHANGES, limits
+from drysweep_pipeline.reports.since import CHANGES, limits, what_became
 from drysweep_pipeline.reports.text import count
 from drysweep_pipeline.values import Outcome, Rule, Severity
 
@@ -209,7 +209,8 @@ def since(said: Contents) -> Table | None:
     changes = [change for change in CHANGES if told[change]]
     severities = [each.value for each in Severity if any(told["by_severity"][change].get(each) for change in changes)]
     rows = [(change.replace("_", " "), *_changed(told, change, severities)) for change in changes]
-    named = [tuple(cut(row[name] or "-", Cut.TITLE) for name in _NAMED) for row in told["named"]]
+    told_as = ({**row, "change": what_became(row)} for row in told["named"])
+    named = [tuple(cut(row[name] or "-", Cut.TITLE) for name in _NAMED) for row in told_as]
     return {
         "sentence": cut(told["sentence"][:1].upper() + told["sentence"][1:], Cut.PROSE),
         "limits": cut(limits(told), Cut.PROSE),

@@ -1,10 +1,8 @@
 """Whether a campaign found anything bad enough to fail on: ``major``, or ``new:major`` for what is new to it.
 
-New is what the campaign before it did not sight, and what this one reopened: it was fixed meanwhile, so that nobody
-can have been told to expect it.
+New is what ``since`` calls fresh, reopened or open again: what was not known and open when the campaign before it
+ended, so that nobody can have been told to expect it. That the campaign before did not sight it makes nothing new.
 """
-
-from typing import Any
 
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.history import history
@@ -23,23 +21,25 @@ def check_threshold(fail_on: str | None) -> None:
 def found(home: Home, sweep: str, campaign: str, fail_on: str) -> bool:
     """Tell whether a campaign sighted unsettled findings at or above a severity; rejected ones do not count.
 
-    ``new:`` counts only those that the campaign before it in the order did not sight, and those that were reopened.
+    ``new:`` counts only those that are fresh, reopened or open again since the campaign before it in the order; with
+    none before it, all of them.
     """
     bar = Severity(fail_on.removeprefix("new:"))
     with history(home) as connection:
         past = Past(connection, sweep, campaign)
-        return bool(past.unsettled(_at_or_above(bar), 1, **_only(past, new=fail_on.startswith("new:"))))
+        before = _previous(past) if fail_on.startswith("new:") else None
+        return bool(past.unsettled(_at_or_above(bar), 1, new_since=before))
 
 
 def new_at(past: Past, bar: Severity) -> list[Row]:
     """Return the findings at or above a severity that ``new:`` would fail on, the worst first."""
-    return past.unsettled(_at_or_above(bar), None, **_only(past, new=True))
+    return past.unsettled(_at_or_above(bar), None, new_since=_previous(past))
 
 
 def _at_or_above(bar: Severity) -> list[str]:
     return [severity.value for severity in Severity if severity.rank <= bar.rank]
 
 
-def _only(past: Past, *, new: bool) -> dict[str, Any]:
-    previous = past.previous() if new else None
-    return {"only_new": new, "previous": previous["campaign"] if previous else None}
+def _previous(past: Past) -> str | None:
+    previous = past.previous()
+    return previous["campaign"] if previous else None

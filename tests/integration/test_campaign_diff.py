@@ -26,7 +26,7 @@ def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
 
 def test_what_is_not_seen_is_not_gone_however_well_it_was_looked_for(swept: Sweeping) -> None:
     swept.start("c2", MARCH)
-    swept.round("c2", 1, {"one": ["db/open"], "two": None}, Outcome.CONVERGED)
+    swept.round("c2", 1, {"one": ["db/open"], "two": None}, Outcome.CONVERGED, snapshot="newer")
     sql = "select label, change, looked_for, sighted_in_a, sighted_in_b from campaign_diff('c1', 'c2') order by label"
     assert ask(swept, sql) == [
         ("api/no_owner", "not_observed", True, True, False),
@@ -36,9 +36,17 @@ def test_what_is_not_seen_is_not_gone_however_well_it_was_looked_for(swept: Swee
     ]
 
 
+def test_nothing_is_looked_for_on_material_that_it_was_sighted_on(swept: Sweeping) -> None:
+    swept.start("c2", MARCH)
+    swept.round("c2", 1, {"one": [], "two": []}, Outcome.CONVERGED)
+    sql = "select label, looked_for from campaign_diff('c1', 'c2') order by label"
+    assert ask(swept, sql) == [("api/no_owner", False), ("web/no_owner", False)]
+
+
 def test_a_campaign_that_was_cut_short_looked_for_nothing_in_full(swept: Sweeping) -> None:
     swept.start("c2", MARCH)
-    swept.round("c2", 1, {"one": [], "two": ["web/no_owner"]}, Outcome.BUDGET_EXCEEDED, "rounds")
+    wave: dict[str, list[str] | None] = {"one": [], "two": ["web/no_owner"]}
+    swept.round("c2", 1, wave, Outcome.BUDGET_EXCEEDED, "rounds", snapshot="newer")
     sql = "select label, change, looked_for, outcome_a, outcome_b from campaign_diff('c1', 'c2') order by label"
     assert ask(swept, sql) == [
         ("api/no_owner", "not_observed", False, "converged", "budget_exceeded"),
@@ -62,9 +70,40 @@ def test_what_is_settled_is_not_gone_only_because_it_was_not_seen(swept: Sweepin
     swept.round("c2", 1, {"one": [], "two": []}, Outcome.CONVERGED)
     sql = "select label, change, status from campaign_diff('c1', 'c2') order by label"
     assert ask(swept, sql) == [
-        ("api/no_owner", "not_observed", "accepted_risk"),
+        ("api/no_owner", "settled", "accepted_risk"),
         ("web/no_owner", "not_observed", "open"),
     ]
+
+
+def test_a_risk_that_expires_and_is_not_seen_is_open_and_not_observed(swept: Sweeping) -> None:
+    swept.move("c1", 3, "api/no_owner", State.ACCEPTED_RISK, "risk_accepted")
+    swept.start("c2", MARCH)
+    swept.move("c2", 1, "api/no_owner", State.OPEN, "acceptance_expired")
+    swept.round("c2", 1, {"one": [], "two": ["web/no_owner"]}, Outcome.CONVERGED)
+    sql = "select label, change, open_again from campaign_diff('c1', 'c2') order by label"
+    assert ask(swept, sql) == [("api/no_owner", "not_observed", None), ("web/no_owner", "still_there", None)]
+
+
+def test_what_counts_again_although_it_was_settled_is_open_again(swept: Sweeping) -> None:
+    swept.move("c1", 3, "api/no_owner", State.ACCEPTED_RISK, "risk_accepted")
+    swept.move("c1", 3, "web/no_owner", State.CONTESTED, "finding_contested")
+    swept.start("c2", MARCH)
+    swept.move("c2", 1, "api/no_owner", State.OPEN, "acceptance_expired")
+    swept.round("c2", 1, {"one": ["api/no_owner"], "two": ["web/no_owner"]}, Outcome.CONVERGED)
+    sql = "select label, change, open_again from campaign_diff('c1', 'c2') order by label"
+    held = ("web/no_owner", "still_there", None)
+    assert ask(swept, sql) == [("api/no_owner", "still_there", "expired"), held]
+    swept.move("c2", 1, "web/no_owner", State.OPEN, "contest_withdrawn")
+    assert ask(swept, sql)[1] == ("web/no_owner", "still_there", "contested")
+
+
+def test_what_stays_settled_or_was_open_all_along_is_not_open_again(swept: Sweeping) -> None:
+    swept.start("between", JANUARY.replace(month=2))
+    swept.round("between", 1, {"one": [], "two": []}, Outcome.CONVERGED)
+    swept.start("c2", MARCH)
+    swept.round("c2", 1, {"one": ["api/no_owner"], "two": ["web/no_owner"]}, Outcome.CONVERGED)
+    sql = "select distinct change, open_again from campaign_diff('between', 'c2')"
+    assert ask(swept, sql) == [("still_there", None)], "rotating angles miss what is open; that makes it no news"
 
 
 def test_a_later_fix_does_not_change_how_two_earlier_campaigns_differ(swept: Sweeping) -> None:

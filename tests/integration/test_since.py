@@ -191,7 +191,7 @@ def reopened(place: Path) -> Campaign:
     return campaign(place, 2)
 
 
-def test_new_is_what_the_campaign_before_did_not_sight_and_what_came_back(place: Path) -> None:
+def test_new_is_what_was_not_known_and_open_and_what_came_back(place: Path) -> None:
     home = Home(place / "home")
     second = reopened(place)
     assert counts(since(second)) == {"still_there": 1, "reopened": 1}
@@ -205,7 +205,7 @@ def test_new_is_what_the_campaign_before_did_not_sight_and_what_came_back(place:
     assert not found(home, "small", fourth.id, "new:nit"), "what was rejected does not count"
 
 
-def test_against_a_campaign_that_was_cut_short_new_is_what_it_did_not_sight(place: Path) -> None:
+def test_what_is_known_and_open_is_not_new_because_the_campaign_before_did_not_come_to_it(place: Path) -> None:
     home = Home(place / "home")
     angled = {"angles": [{"name": "api"}, {"name": "db"}]}
     declare(place, {"labels": f"select * from ({FINDS}) where service = $name"}, labels=angled)
@@ -214,8 +214,9 @@ def test_against_a_campaign_that_was_cut_short_new_is_what_it_did_not_sight(plac
     cut = campaign(place, 2, overrides=Overrides(rounds=1))
     last = campaign(place, 3)
     assert counts(since(cut)) == {"still_there": 1, "not_observed": 1}
-    assert found(home, "small", last.id, "new:major"), "cut is no proof that it was not there; it is not known then"
-    assert since(last)["fresh"] == 0, "which is not to say that it is fresh"
+    assert not found(home, "small", last.id, "new:major"), "it has been open since the first one"
+    assert found(home, "small", last.id, "major")
+    assert since(last)["fresh"] == 0
 
 
 def test_every_command_that_ends_campaigns_holds_them_against_the_threshold(
