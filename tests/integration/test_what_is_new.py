@@ -55,7 +55,6 @@ campaigns:
     rounds:
       - finders: {a: [{subject: stays, kind: k, severity: blocker}]}
       - finders: {a: []}
-      - finders: {a: []}
         after: [fix: stays/k]
     expect: {}
 """
@@ -127,6 +126,16 @@ def test_a_fix_settles_nothing_for_any_threshold_and_is_not_open(told: Home) -> 
     assert 'drysweep_findings_open{severity="blocker",sweep="story"} 0.0\n' in metrics
     assert 'drysweep_findings_unsettled{severity="blocker",sweep="story"} 1.0\n' in metrics
     assert query(told, "select label from open_findings where label = 'stays/k'").num_rows == 0
+
+
+def test_the_newest_campaigns_are_as_many_as_were_asked_for_beside_their_findings(told: Home) -> None:
+    sql = """
+        with newest as (select campaign from campaigns where sweep = 'story' order by as_of desc limit 1)
+        select
+            (select count(*) from newest) as campaigns,
+            (select count(*) from findings f join newest on newest.campaign = f.first_campaign) as findings
+    """
+    assert query(told, sql).to_pylist() == [{"campaigns": 1, "findings": 0}]
 
 
 def test_reports_say_when_their_verdicts_and_states_were_known(told: Home) -> None:
