@@ -95,7 +95,10 @@ def no_text(given: Sequence[str]) -> str | None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            return os.fsencode(word).decode(errors="backslashreplace")
+            # Half of a pair, which no shell passes on but a program may, stands for no byte of a name of a file.
+            is_bytes = all(not "\ud800" <= character < "\udc80" for character in word)
+            spelled = os.fsencode(word) if is_bytes else word.encode(errors="surrogatepass")
+            return spelled.decode(errors="backslashreplace")
     return None
 
 
