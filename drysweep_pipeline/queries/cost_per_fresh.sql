@@ -5,6 +5,8 @@
 --   Where nothing was fresh, the cost of one is blank and the calls are what it cost to know that.
 -- caution: The price of the last findings is far above the average. A campaign that found nothing new was not in vain:
 --   it is the quiet that the outcome rests on. Where the outcome is not converged, `fresh` is a lower bound.
+--   Do not add it up over campaigns: what one that was backfilled met first stays fresh in the later one that had seen it
+--   before. How many findings there are, `all_findings` says.
 with fresh as (
     select
         sweep,

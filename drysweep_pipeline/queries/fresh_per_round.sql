@@ -5,7 +5,8 @@
 -- reading: `fresh` is what the round brought that no earlier round of any campaign had, `so_far` the sum of it, and
 --   `quiet` whether the round counts toward K. A round that is not complete is never quiet, however little it brought.
 -- caution: Two quiet rounds say that these strategies find no more. A `repeat` among them looked along nothing new, and
---   so says less; and while the outcome is not converged, `so_far` is a lower bound.
+--   so says less; and while the outcome is not converged, `so_far` is a lower bound. Over several
+--   campaigns it is no number of findings: what one that was backfilled met first stays fresh in the later one too.
 -- example: -p campaign=20250601T000000Z
 select
     round,

@@ -59,7 +59,7 @@ def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
         "named": named,
         "unnamed": counts.get("fresh", 0) + counts.get("reopened", 0) + sum(again.values()) - len(named),
         "rejected_again": past.rejected_again(previous["campaign"]),
-        "caveats": list(_caveats(past, home, previous, head, counts.get("not_observed", 0))),
+        "caveats": list(_caveats(past, home, previous, head, counts)),
     }
     return {**told, "sentence": sentence(told, head)}
 
@@ -138,8 +138,8 @@ def _owners(named: Sequence[Row], change: str, severity: str, number: int) -> st
     return f": {', '.join(owners[:_AT_A_GLANCE])}{' and others' if more else ''}"
 
 
-def _caveats(past: Past, home: Home, previous: Row, head: Row, missed: int) -> Iterator[str]:
-    """Yield what the difference is not worth, a clause each; ``missed`` were not observed."""
+def _caveats(past: Past, home: Home, previous: Row, head: Row, counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield what the difference is not worth, a clause each; ``counts`` are those of each change."""
     before, now = Outcome(previous["outcome"]), Outcome(head["outcome"])
     if before in _GOES_ON:
         yield f"{previous['campaign']} has not ended: it may yet find what is fresh here"
@@ -154,8 +154,9 @@ def _caveats(past: Past, home: Home, previous: Row, head: Row, missed: int) -> I
     elif differs := _declared_otherwise(past, home, previous, head):
         yield f"the sweep is declared otherwise than then: {differs}"
     if head["snapshot"] and head["snapshot"] == previous["snapshot"]:
-        there = ", and what was seen then and not now is still there" if missed else ""
-        yield f"the material is the same as then, so what is fresh was missed then{there}"
+        missed = ", so what is fresh was missed then" if counts.get("fresh") else ""
+        there = ", and what was seen then and not now is still there" if counts.get("not_observed") else ""
+        yield f"the material is the same as then{missed}{there}"
 
 
 def _declared_otherwise(past: Past, home: Home, previous: Row, head: Row) -> str:

@@ -99,7 +99,7 @@ def _failed(stand: Stand, run: str, option: str) -> Iterator[Step]:
 
 
 def _mend(stand: Stand, run: str) -> Step:
-    return Step("Mend what the strategies named under Rounds failed at, then start a new campaign", run, _keeps(stand))
+    return Step("Mend what the strategies that did not run failed at, then start a new campaign", run, _keeps(stand))
 
 
 def _keeps(stand: Stand) -> str:

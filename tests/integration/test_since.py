@@ -143,7 +143,7 @@ def test_who_looked_again_is_nobody_s_campaign_before(place: Path) -> None:
 def test_another_declaration_and_the_same_material_are_said(place: Path) -> None:
     campaign(place, 1)
     same = campaign(place, 2)
-    assert since(same)["caveats"] == ["the material is the same as then, so what is fresh was missed then"]
+    assert since(same)["caveats"] == ["the material is the same as then"], "and nothing is fresh"
     registry(place / "registry", {"edge1": None})
     judge = {"kind": "sql", "query": {"file": "judge.sql"}}
     more = "select service, 'k' as failure_mode from services"
@@ -154,6 +154,9 @@ def test_another_declaration_and_the_same_material_are_said(place: Path) -> None
     ]
     declare(place, {"more": more}, judge=judge, description="nobody", convergence={"k": 3})
     assert "strategies left out (labels)" in since(campaign(place, 4))["caveats"][0]
+    declare(place, {"more": more.replace("'k'", "'other'")}, judge=judge, convergence={"k": 3})
+    missed = since(campaign(place, 5))["caveats"][-1]
+    assert missed.startswith("the material is the same as then, so what is fresh was missed then")
 
 
 def test_many_fresh_findings_are_named_as_far_as_twenty_and_counted_beyond(place: Path) -> None:

@@ -28,7 +28,7 @@ def commands(told: Stand) -> list[str | None]:
 def test_more_rounds_of_what_keeps_failing_are_not_offered() -> None:
     failing = stand(Outcome.BUDGET_EXCEEDED, (3, True), (0, False), (0, True), (0, False))
     assert commands(failing) == ["drysweep run small"]
-    assert "Mend what the strategies named under Rounds failed at" in texts(failing)[0]
+    assert "Mend what the strategies that did not run failed at" in texts(failing)[0]
 
 
 def test_where_something_still_comes_and_something_fails_both_are_offered() -> None:
