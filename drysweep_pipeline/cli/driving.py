@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
 from drysweep_pipeline import interruption
 from drysweep_pipeline.cli import refusing
@@ -30,6 +29,7 @@ from drysweep_pipeline.reports.failures import failures
 from drysweep_pipeline.reports.since import lines as since_lines
 from drysweep_pipeline.reports.steps import next_steps
 from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.reports.waiting import waits_for
 from drysweep_pipeline.values import Outcome
 
 FINDINGS = 6
@@ -142,7 +142,7 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(f"report: {facts['report']}")
     if facts["why"]:
         put(f"why it does not go quiet: {facts['why']['sentence']}; {facts['why']['lever']}")
-    for line in (*_waiting(facts["waits_for"]), *_next(home, campaign, facts["why"])):
+    for line in (*_waiting(home, campaign), *_next(home, campaign, facts["why"])):
         put(line)
     put(facts["verdict"])
     return code
@@ -154,9 +154,13 @@ def _merging(home: Home, campaign: Campaign, rounds: int) -> str | None:
     return merging(home, campaign.home.name, campaign.id, rounds, rejected)
 
 
-def _waiting(waiting: dict[str, Any] | None) -> list[str]:
-    """Return what is waited for and the commands that may be given, as they can be pasted."""
-    return [f"{waiting['sentence']}:", *(f"  {command}" for command in waiting["commands"])] if waiting else []
+def _waiting(home: Home, campaign: Campaign) -> Iterator[str]:
+    """Yield what is waited for and the commands that may be given, as they can be pasted, with what each does."""
+    if (waiting := waits_for(stand_of(campaign), home_option(home))) is None:
+        return
+    yield f"{waiting.sentence}:"
+    for choice in waiting.choices:
+        yield f"  {choice.command}  # {choice.does}"
 
 
 def _next(home: Home, campaign: Campaign, why: dict[str, str] | None) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from drysweep_pipeline.cli.options import CampaignArgument, HomeOption, JsonOption, find_campaign, home_of
 
+_DRIVERS = {"cli": "the command line", "sensor": "Dagster's sensor"}
+
 
 def status(campaign: CampaignArgument, home: HomeOption = None, json: JsonOption = False) -> int:
     """Show where a campaign stands, why, and what it waits for.
@@ -16,11 +18,10 @@ def status(campaign: CampaignArgument, home: HomeOption = None, json: JsonOption
     place = home_of(home)
     loaded = load(place, *find_campaign(place, campaign))
     state = read_state(loaded.state_path)
-    if not json and state is not None:
-        working = f", process {state.lease.pid} works on it" if state.lease and state.lease.alive else ""
-        due = f"round {state.next} is due" if state.next is not None else "no round is due"
-        put(f"{state.outcome}: {due}, driven by {state.driver}{working}")
-        if state.driver == "sensor" and state.next is not None:
+    if not json and state is not None and state.next is not None:
+        working = f"; process {state.lease.pid} works on it" if state.lease and state.lease.alive else ""
+        put(f"round {state.next} is due, driven by {_DRIVERS[state.driver]}{working}")
+        if state.driver == "sensor":
             put(by_the_sensor(place, state))
     show(place, loaded, as_json=json)
     return 0

@@ -206,7 +206,10 @@ def test_what_is_waited_for_is_in_status_and_in_both_reports_and_null_once_it_is
     }
     assert main(["status", "mine"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-4:-1] == ["mine waits for a go-ahead for round 2:", *(f"  {each}" for each in waits_for["commands"])]
+    assert lines[-4] == "mine waits for a go-ahead for round 2:"
+    # What each does is said behind it, as a comment, so that the whole line can be pasted.
+    assert [line.partition("  # ")[0] for line in lines[-3:-1]] == [f"  {each}" for each in waits_for["commands"]]
+    assert all(line.partition("  # ")[2] for line in lines[-3:-1])
     assert lines[-1].startswith("NOT CONVERGED, needs_decision (turn)")
     files = write_report(home, "small", "mine")
     assert json.loads(files["json"].read_text())["waits_for"] == waits_for
