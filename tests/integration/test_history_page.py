@@ -57,6 +57,6 @@ def test_every_piece_of_python_on_the_page_runs(place: Path, code: str) -> None:
 @pytest.mark.parametrize("query", blocks("sql"))
 def test_every_query_on_the_page_answers(place: Path, query: str) -> None:
     assert done(place, "duckdb", "-csv", "-noheader", ":memory:", query).splitlines() == [
-        "one,2,converged",
-        "two,2,converged",
+        "registry,c1,one,2,converged",
+        "registry,c1,two,2,converged",
     ]

@@ -239,7 +239,7 @@ def test_a_snapshot_that_is_gone_is_named_and_the_answer_is_not_0(
 def test_a_snapshot_that_was_pruned_is_told_as_that(place: Path) -> None:
     home = Home(place / "home").sweep("small")
     pruned = looking(place).stored[1].snapshot
-    write_gone(home, [pruned], "2026-02-03T04:05:06Z")
+    write_gone(home, pruned, "2026-02-03T04:05:06Z")
     shutil.rmtree(home.snapshots / pruned)
     [left] = looking(place).left_out
     assert (left.campaign, left.why, left.lost) == (
