@@ -9,6 +9,7 @@ import importlib.metadata
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from drysweep_pipeline.values import SWEEP_NAME
 
 DEFAULT = "minimal"
 SCHEMA = PurePosixPath("assets/sweep.schema.json")
+# A project is written within seconds.
+_STALE_SECONDS = 3600
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"^  name: .*$", re.MULTILINE)
 _PATH = re.compile(r"^    path: .*$", re.MULTILINE)
@@ -120,13 +123,22 @@ def _whole(folder: Path, template: str, sweep: str) -> tuple[str, ...]:
     """Write beside the place of a folder that is not there, and put it there in one step."""
     with _refusing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:50]}.") as stage:
+        prefix = f".{folder.name[:50]}.drysweep-init-"
+        _forget_stages(folder.parent, prefix)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix) as stage:
             # A folder of its own in there, which has the rights that the user's folders have.
             made = Path(stage) / "project"
             _render(made, _project_name(folder), template, sweep)
             files = _files(made)
             made.rename(folder)
     return files
+
+
+def _forget_stages(parent: Path, prefix: str) -> None:
+    """Remove what somebody began to write there and did not live to put in its place."""
+    for path in parent.iterdir():
+        if path.name.startswith(prefix) and path.stat().st_mtime < time.time() - _STALE_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _beside_what_is_there(folder: Path, template: str, sweep: str) -> tuple[str, ...]:

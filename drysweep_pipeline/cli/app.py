@@ -96,6 +96,8 @@ def wants_json(given: list[str]) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    if arguments is None:
+        _have_streams()
     given = sys.argv[1:] if arguments is None else arguments
     as_json = wants_json(given)
     if (broken := refusing.no_text(given)) is not None:
@@ -122,6 +124,18 @@ def main(arguments: list[str] | None = None) -> int:
     if code == refusing.INTERRUPTED:
         return _interrupted(None, as_json, whole=arguments is None)
     return code if isinstance(code, int) else 0
+
+
+def _have_streams() -> None:
+    """Have what is written to a closed stream go nowhere; else a file that is opened would get its number, and it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def _interrupted(help: str | None, as_json: bool, *, whole: bool) -> int:

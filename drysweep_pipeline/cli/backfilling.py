@@ -1,7 +1,7 @@
 """The campaigns of a backfill: which dates, one ceiling on calls for all, each recorded under the id of its date."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from drysweep_pipeline.cli.driving import FINDINGS, drive, show
 from drysweep_pipeline.cli.output import note
@@ -12,6 +12,7 @@ from drysweep_pipeline.engine.journal import spent, standing
 from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.pruning import age
 from drysweep_pipeline.material import dates_of
 from drysweep_pipeline.notifications.sending import mute
 
@@ -94,9 +95,9 @@ def takes_more_than(campaign: Campaign, left: int, ceiling: int) -> bool:
 
 
 def _stepped(first: datetime, last: datetime, every: str) -> list[datetime]:
-    if not every.isdigit() or int(every) < 1:
-        raise DeclarationError(f"{every!r} is no number of days", key="--every")
-    step = timedelta(days=int(every))
+    step = age(every if every[-1:] in ("d", "w") else f"{every}d")
+    if not step:
+        raise DeclarationError(f"{every!r} is no number of days", key="--every", help="write 7, 7d or 1w")
     return [first + step * n for n in range((last - first) // step + 1)]
 
 

@@ -11,9 +11,7 @@ from drysweep_pipeline.cli.options import JsonOption
 
 
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder to write it to; nothing in it is replaced.")
-    ],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder to write it to; nothing in it is replaced.")],
     template: Annotated[str, typer.Option(help="What it begins with: minimal or config_registry.")] = "minimal",
     name: Annotated[str | None, typer.Option(metavar="SWEEP", help="The name of its sweep.")] = None,
     json: JsonOption = False,
@@ -23,10 +21,15 @@ def init(
     Example: drysweep init my_project
     """
     from drysweep_pipeline.cli.output import put, put_json
+    from drysweep_pipeline.errors import Refused
     from drysweep_pipeline.projects import TEMPLATES, begin
 
-    project = begin(folder, template, name)
-    commands = [f"cd {shlex.quote(str(folder))}", f"{_program()} run {project.sweep}", f"{_program()} findings list"]
+    if not folder.strip():
+        raise Refused("a project needs a folder", key="DIR", help="name a new one, or . for this one")
+    project = begin(Path(folder), template, name)
+    # What begins with a dash is taken for an option.
+    place = f"./{folder}" if folder.startswith("-") else folder
+    commands = [f"cd {shlex.quote(place)}", f"{_program()} run {project.sweep}", f"{_program()} findings list"]
     if json:
         said = {"folder": str(project.folder), "template": template, "sweep": project.sweep}
         put_json({"schema_version": 1, **said, "files": project.files, "next": commands})

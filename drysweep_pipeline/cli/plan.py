@@ -125,6 +125,7 @@ def _facts(planned: "Forecast", declaration: "Declaration") -> dict[str, Any]:
         "a_round": {"least": asdict(least), "most": asdict(most)},
         "ceilings": {**asdict(planned.ceilings), "on_exceeded": planned.on_exceeded},
         "at_most": planned.at_most,
+        "at_most_if_kept_by": list(planned.keeping),
         "trips_first": {"where_nothing_fails": asdict(quietly), "where_all_fails": asdict(wrongly)},
         "schedule": _schedule(declaration),
         "environment": {"named": names, "unset": [name for name in names if name not in os.environ]},
@@ -195,6 +196,9 @@ def _lines(planned: "Forecast") -> Iterator[str]:
     searching = _from_to(least.calls, worst.calls)
     yield f"searching takes {searching} calls a round, {most['calls']:.0f} calls at most with all that comes on top"
     yield f"at most {', '.join(_bounds(most, ceilings.minutes))}, unless a person lifts a ceiling"
+    if planned.keeping:
+        who = ", ".join(planned.keeping)
+        yield f"what is reported beyond `at_most` counts as well: the bound is that of {who} keeping to it"
     quietly, wrongly = planned.trips
     if quietly == wrongly:
         yield f"if it does not converge, the ceiling on {quietly.ceiling} ends it in round {quietly.round}"

@@ -26,6 +26,8 @@ from drysweep_pipeline.values import Usage
 from drysweep_pipeline.variation import Look, look
 
 _SHOWN_ROUNDS = 5
+# What these report beyond what is declared of a call counts, and may pass a ceiling.
+_REPORTING = ("command", "python", "http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,12 @@ class Forecast:
     trips: tuple[Trip, Trip]
     """The ceiling that ends it first: where nothing goes wrong nor is judged, and where everything is asked again."""
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def keeping(self) -> tuple[str, ...]:
+        """Who says itself what it used: ``at_most`` holds if they keep to what is declared of each call."""
+        names = tuple(each.strategy for each in self.strategies if each.kind in _REPORTING)
+        return (*names, "the judge") if self.judge is not None and self.judge.kind in _REPORTING else names
 
     @property
     def least(self) -> Usage:

@@ -71,7 +71,7 @@ def of_file(scenario: Scenario, answers: list[dict[str, Any]]) -> dict[str, Any]
 
 def refused(path: Path, error: DrysweepError) -> dict[str, Any]:
     """Return what is printed for a scenario file that was refused, when it was read or while it was played."""
-    return {"schema_version": SCHEMA_VERSION, "file": str(path), "error": str(error)}
+    return {"schema_version": SCHEMA_VERSION, "file": str(path), "error": str(error), "code": error.code}
 
 
 def _event(event: Event) -> dict[str, Any]:

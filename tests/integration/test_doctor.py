@@ -207,7 +207,10 @@ FAULTS: dict[str, Fault] = {
         lambda p: p.older(p.sweep.state("mine"), -7200),
         *("state small/mine", "minutes from now", lambda p: p.sweep.state("mine")),
     ),
-    "a campaign of tomorrow": (to_come, "campaign small/mine", "still to come", None),
+    "a list of what was pruned that is none": (
+        *(lambda p: (p.sweep.root / "pruned.json").write_text("{"), "pruned small", "not readable"),
+        lambda p: p.sweep.root / "pruned.json",
+    ),
     "a campaign without state": (
         lambda p: p.sweep.state("mine").unlink(),
         *("campaign small/mine", "has no state", lambda p: p.sweep.landing("mine") / "campaign.json"),
@@ -248,6 +251,15 @@ FAULTS: dict[str, Fault] = {
         *("variables of small", "NOT_SET_HERE", lambda p: p.declared),
     ),
 }
+
+
+def test_a_campaign_of_tomorrow_is_told_and_no_fault(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    to_come(place)
+    _, checks = told(capsys)
+    [found] = [check for check in checks if check["name"] == "campaign small/mine"]
+    assert found["ok"]
+    assert "still to come" in found["found"]
+    assert "places in the order" in found["help"] or "place before it" in found["help"]
 
 
 def test_a_project_that_is_well_is_said_to_be(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

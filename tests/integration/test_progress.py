@@ -175,6 +175,16 @@ def test_what_is_typed_while_a_run_is_started_interrupts_before_anything_is_aske
     assert list(Home(home).sweep("small").landing("mine").glob("r*/calls.jsonl")) == []
 
 
+def test_a_campaign_runs_to_its_outcome_where_nobody_can_be_told_anything(place: Path) -> None:
+    home = place / "closed"
+    command = [sys.executable, "-m", "drysweep_pipeline.cli", "run", str(place / "sweep.yaml"), "--home", str(home)]
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&- <&-', "sh", *command], check=False, timeout=200)
+    assert closed.returncode == 0
+    assert (home / "reports" / "small").is_dir()
+    # Nothing that was opened got the number of a closed stream, and with it what was meant for that.
+    assert main(["verify", "--home", str(home)]) == 0
+
+
 def test_a_pipe_has_a_line_an_event_with_its_time_and_stdout_is_json_alone(
     place: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

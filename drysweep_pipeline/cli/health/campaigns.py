@@ -19,6 +19,19 @@ def checks(home: Home) -> Iterator[Check]:
         for path in sorted((place.root / "state").glob("*.json")):
             yield from _state(place, path)
         yield from _without_state(place)
+        yield from _pruned(place)
+
+
+def _pruned(place: SweepHome) -> Iterator[Check]:
+    """Yield where the list of what was pruned of a sweep is none: what is on it would be taken for lost."""
+    from drysweep_pipeline.errors import DrysweepError
+    from drysweep_pipeline.keeping.gone import gone, listed
+
+    try:
+        gone(place)
+    except (DrysweepError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        what = error.what if isinstance(error, DrysweepError) else f"is no list that drysweep wrote: {error!r}"
+        yield Check(f"pruned {place.name}", False, what, "restore it from a copy", str(listed(place)))
 
 
 def _state(place: SweepHome, path: Path) -> Iterator[Check]:
@@ -70,4 +83,4 @@ def _without_state(place: SweepHome) -> Iterator[Check]:
         if as_of > datetime.now(UTC) + _A_DAY:
             found = f"looks at {as_of.isoformat()}, which is still to come"
             help = "campaigns as of today take their place before it; look at this machine's clock"
-            yield Check(name, False, found, help, str(path))
+            yield Check(name, True, found, help, str(path))

@@ -115,6 +115,7 @@ def _history(home: Home) -> Iterator[Check]:
     from drysweep_pipeline.history.reading import history
 
     path = str(home.history)
+    again = f"drysweep rebuild {', '.join(home.sweeps()[:1]) or 'SWEEP'} publishes it anew, its own part of it"
     if not home.history.exists():
         if any(home.sweep(name).ledger.exists() for name in home.sweeps()):
             yield Check("history", False, "nothing is published", "the next round that is decided publishes it", path)
@@ -123,7 +124,7 @@ def _history(home: Home) -> Iterator[Check]:
         with history(home) as connection:
             renewed = connection.execute("select views from published.edition").fetchall() == [(edition.digest(),)]
     except DrysweepError as error:
-        yield Check("history", False, error.what, error.help or "drysweep rebuild publishes it anew", path)
+        yield Check("history", False, error.what, error.help or again, path)
         return
     except Exception as error:  # whatever DuckDB says of a file that is none of ours
         yield Check("history", False, f"cannot be read: {error}", "remove it; the next round publishes it anew", path)
