@@ -262,6 +262,16 @@ def backfill(frozen: dict[str, Snapshot], snapshots: Path, tmp_path_factory: pyt
     return swept(tmp_path_factory.mktemp("home"), DOKPLOY_DATES, snapshots)
 
 
+def test_the_newest_date_alone_goes_quiet_having_seen_all_that_its_angles_show(
+    snapshots: Path, found: dict[str, set[Finding]], tmp_path: Path
+) -> None:
+    [told] = swept(tmp_path, DOKPLOY_DATES[-1:], snapshots).summaries()
+    assert told["outcome"] == "converged"
+    assert told["new"][-2:] == [0, 0]
+    assert set(told["states"]) == {"/".join(identity) for identity in found[DOKPLOY_DATES[-1]]}
+
+
+@pytest.mark.soak
 def test_each_campaign_goes_quiet_on_the_material_of_its_own_date(backfill: Swept, frozen: dict[str, Snapshot]) -> None:
     told = backfill.summaries()
     assert [each["outcome"] for each in told] == ["converged"] * len(backfill.dates)
@@ -271,12 +281,14 @@ def test_each_campaign_goes_quiet_on_the_material_of_its_own_date(backfill: Swep
     assert [digest for _, digest in read] == [frozen[date].digest for date in backfill.dates]
 
 
+@pytest.mark.soak
 def test_a_campaign_sees_all_that_its_angles_show(backfill: Swept, found: dict[str, set[Finding]]) -> None:
     for told, date in zip(backfill.summaries(), backfill.dates, strict=True):
         assert set(told["states"]) == {"/".join(identity) for identity in found[date]}
         assert told["undecided"] == told["unjudged"] == 0
 
 
+@pytest.mark.soak
 def test_what_is_new_between_two_dates_is_what_was_not_found_before(
     backfill: Swept, found: dict[str, set[Finding]]
 ) -> None:
@@ -293,6 +305,7 @@ def test_what_is_new_between_two_dates_is_what_was_not_found_before(
 IDENTITY = "attributes ->> 'blueprint', attributes ->> 'service', attributes ->> 'failure_mode'"
 
 
+@pytest.mark.soak
 def test_rejected_findings_come_back_and_keep_no_campaign_awake(backfill: Swept) -> None:
     again = backfill.ask("""
         select s.round, r.quiet, count(distinct s.fp)
@@ -314,6 +327,7 @@ def test_rejected_findings_come_back_and_keep_no_campaign_awake(backfill: Swept)
 ROUTE = "route_port_not_exposed"
 
 
+@pytest.mark.soak
 def test_three_passes_would_have_missed_what_later_angles_find(backfill: Swept) -> None:
     # The later angles look at variables' defaults, the catalogue's own faults and other tags and weeks.
     assert [sum(told["new"][3:]) > 0 for told in backfill.summaries()] == [True] * len(backfill.dates)
@@ -338,6 +352,7 @@ def moves(backfill: Swept, name: str) -> list[tuple[Finding, str]]:
     return [((blueprint, service, mode), date) for blueprint, service, mode, date in said]
 
 
+@pytest.mark.soak
 def test_what_evidence_closes_was_closed_in_the_history_of_the_commits(
     backfill: Swept, compared: dict[str, Any], lifetimes: Lifetimes
 ) -> None:
@@ -350,6 +365,7 @@ def test_what_evidence_closes_was_closed_in_the_history_of_the_commits(
     assert len(wrong) <= 1
 
 
+@pytest.mark.soak
 def test_what_the_commits_closed_is_closed_or_says_what_may_hide_it(
     backfill: Swept, found: dict[str, set[Finding]], lifetimes: Lifetimes
 ) -> None:
@@ -366,6 +382,7 @@ def test_what_the_commits_closed_is_closed_or_says_what_may_hide_it(
     assert left <= {tuple(row) for row in open_still}
 
 
+@pytest.mark.soak
 def test_no_finding_that_its_own_date_still_shows_is_closed(backfill: Swept, found: dict[str, set[Finding]]) -> None:
     reopened = moves(backfill, "finding_reopened")
     for finding, date in moves(backfill, "finding_fixed"):
