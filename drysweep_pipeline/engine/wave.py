@@ -5,12 +5,12 @@ again: its manifest is returned as it is. What the finders reported is taken in 
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
-from drysweep_pipeline import landing, sandbox
+from drysweep_pipeline import interruption, landing, sandbox
 from drysweep_pipeline.budget import Budget, Meter
 from drysweep_pipeline.children.confinement import isolation_of
 from drysweep_pipeline.declaration.model import Strategy
@@ -33,6 +33,8 @@ from drysweep_pipeline.redaction import Redactor
 from drysweep_pipeline.variation import Look
 
 PARALLEL = 16
+# How often the wait for strategies looks whether it is to be given up.
+_LOOK_SECONDS = 0.5
 
 
 def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
@@ -72,9 +74,8 @@ def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[Strateg
         ThreadPoolExecutor(threads) as pool,
         asking.children,
     ):
-        for future in as_completed(
-            [pool.submit(search.run, *each) for each in zip(planned.looks, firsts, strict=True)]
-        ):
+        started = [pool.submit(search.run, *each) for each in zip(planned.looks, firsts, strict=True)]
+        for future in _as_they_end(started):
             runs.append(future.result())
             yield runs[-1]
     ordered = tuple(sorted(runs, key=lambda run: run.strategy))
@@ -83,6 +84,15 @@ def _searched(campaign: Campaign, round: int, planned: Plan) -> Iterator[Strateg
         folder,
         Manifest(campaign.id, round, planned.snapshot, planned.not_searched, seconds, ordered, search.budget.tripped),
     )
+
+
+def _as_they_end(started: Sequence[Future[StrategyRun]]) -> Iterator[Future[StrategyRun]]:
+    """Yield strategies as they end; an interruption that somebody held back meanwhile ends the wait for the others."""
+    left = set(started)
+    while left:
+        ended, left = wait(left, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        interruption.check()
+        yield from ended
 
 
 @contextmanager

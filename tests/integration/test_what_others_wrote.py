@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from drysweep_pipeline.cli import main
@@ -17,7 +20,8 @@ from drysweep_pipeline.engine.rounds import IntakeReport
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration import checks
 from drysweep_pipeline.reports import FORMATS, markdown
-from drysweep_pipeline.reports.asked import PLAIN, Asked
+from drysweep_pipeline.reports.asked import Asked
+from drysweep_pipeline.reports.contents import contents
 from drysweep_pipeline.reports.summary import summary
 from tests.story import tell
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
@@ -95,7 +99,10 @@ def reports(home: Home, sweep: str) -> dict[str, str]:
     """Return a campaign's reports as text; the page without the script that this sweep has been declared as."""
     texts = {name: render(home, sweep, "c1") for name, render in FORMATS.items()}
     # `states` has every finding of the campaign, as it is promised.
-    told = {name: str(text) for name, text in texts.items() if name != "json"}
+    told = {name: str(text) for name, text in texts.items() if name not in ("json", "parquet")}
+    # Its bytes are compressed, and may spell anything.
+    table = pq.read_table(BytesIO(texts["parquet"]))
+    told["parquet"] = f"{table.to_pylist()} {table.schema.metadata}"
     return {**told, "html": told["html"].partition('<section id="provenance"')[0]}
 
 
@@ -188,13 +195,15 @@ def test_a_campaign_without_a_decided_round_has_searched_nothing(format: str, tm
     assert text.count("Nothing was searched yet: no round is decided.") == 2
 
 
-def test_what_is_not_listed_is_found_by_the_query_that_is_told() -> None:
+def test_what_is_not_listed_is_found_by_the_query_that_is_told(home: Home) -> None:
     row: dict[str, Any] = dict.fromkeys(("severity", "subject", "kind", "title", "path", "line"))
     row |= {"label": "x", "status": "open", "strategies": ["a"], "fp": "f" * 36}
     told = {"sweep": "s", "rejected": 0, "rounds": 1}
-    shown = "\n".join(markdown._found([row] * 51, told, "", PLAIN))
+    said = replace(contents(home, "hostile", "c1"), told=told, findings=[row] * 51, option="")
+    shown = "\n".join(markdown._found(said))
     assert "`drysweep sql \"from findings where sweep = 's' and severity is null\"`" in shown
-    shown = "\n".join(markdown._found([{**row, "severity": "nit"}] * 51, told, "", Asked(rejected=True)))
+    asked = replace(said, asked=Asked(rejected=True), findings=[{**row, "severity": "nit"}] * 51)
+    shown = "\n".join(markdown._found(asked))
     assert "`drysweep sql \"from all_findings where sweep = 's' and severity = 'nit'\"`" in shown
 
 
