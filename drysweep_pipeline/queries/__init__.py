@@ -121,6 +121,7 @@ def _entries(path: Path, text: str) -> Iterator[tuple[int, str, str | None, str,
             break
         if (more := _MORE.fullmatch(written)) and entries:
             *first, said = entries.pop()
+            # As many words as before, which mypy cannot count.
             entries.append((*first, f"{said} {more['text']}"))  # type: ignore[arg-type]
         elif head := _HEAD.fullmatch(written):
             entries.append((line, head["name"] or "", head["default"], head["field"] or "", head["text"]))

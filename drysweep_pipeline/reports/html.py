@@ -132,6 +132,7 @@ def _own() -> dict[str, Any]:
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+    # All three are files of this package, or made of their digests; nothing that others wrote is in them.
     return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}  # noqa: S704
 
 
@@ -252,6 +253,7 @@ def _parts(said: Contents) -> dict[str, Any]:
 
 
 def _row() -> Any:
+    # Jinja makes the macros of a template its module's attributes.
     return _environment().get_template("parts.html.jinja").module.row  # type: ignore[attr-defined]
 
 

@@ -81,6 +81,7 @@ def _island(later: Sequence[Found]) -> Any:
     data = json.dumps([each.as_data for each in later], ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         data = data.replace(character, f"\\u{ord(character):04x}")
+    # Nothing in it can end the element or begin another: every < > and & is written as JSON escapes it.
     return Markup('<script type="application/json" id="later">') + Markup(data) + Markup("</script>")  # noqa: S704
 
 

@@ -55,6 +55,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _at(settings: dict[str, Any], *keys: str) -> dict[str, Any]:
     for key in keys:
+        # What a person wrote there may be anything; mypy does not see that the condition asks.
         settings = settings.get(key) if isinstance(settings.get(key), dict) else {}  # type: ignore[assignment]
     return settings
 

@@ -39,6 +39,7 @@ def _package(name: str) -> Check:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
+    # The pattern matches any text, an empty one too.
     return tuple(int(number) for number in re.match(r"[\d.]*", version)[0].split(".") if number)  # type: ignore[index]
 
 
