@@ -150,12 +150,12 @@ def test_an_answer_names_every_key_that_is_not_as_expected() -> None:
     assert answer.compared(told, missed)["differs"] == ["outcome", "states", "events", "error"]
 
 
-def test_a_refused_file_answers_with_its_error_alone(tmp_path: Path) -> None:
+def test_a_refused_file_answers_with_its_error_and_its_code_alone(tmp_path: Path) -> None:
     path = next(path for path in scenarios.OWN if path.stem == "go_only_at_a_turn")
     error = played(path, core.replay)
     assert isinstance(error, DrysweepError)
     told = answer.refused(path, error)
-    assert set(told) == {"schema_version", "file", "error"}
+    assert set(told) == {"schema_version", "file", "error", "code"}
     assert told["error"].startswith(f"{path}:4: go: ")
 
 
