@@ -90,7 +90,8 @@ def _sentence(said: Contents) -> str:
         return UNSEARCHED
     listed = f"{count(len(said.findings), 'finding')}, the worst first"
     if said.left_out:
-        return f"{listed}; {number(said.left_out)} more were rejected and are not listed here."
+        were, are = ("was", "is") if said.left_out == 1 else ("were", "are")
+        return f"{listed}; {number(said.left_out)} more {were} rejected and {are} not listed here."
     rejected = sum(row["status"] == Verdict.REJECTED for row in said.findings)
     return f"{listed}; {number(rejected)} of them rejected." if rejected else f"{listed}."
 

@@ -48,8 +48,8 @@ def _drawn(chart: charts.Chart | None) -> Table | None:
     if chart is None:
         return None
     # Shapes and texts only, and the texts were escaped when they were written down: see ``svg``.
-    drawing = Markup(chart.svg) if chart.svg else None  # noqa: S704
-    return {"svg": drawing, "says": chart.says, "undrawn": cut(chart.undrawn or "", Cut.LINE)}
+    wide, narrow = (Markup(svg) if svg else None for svg in (chart.svg, chart.narrow))  # noqa: S704
+    return {"svg": wide, "narrow": narrow, "says": chart.says, "undrawn": cut(chart.undrawn or "", Cut.LINE)}
 
 
 def strategies(said: Contents, most: int) -> Table:
