@@ -176,6 +176,19 @@ def test_a_phone_never_scrolls_sideways(opened: Open, story: dict[str, Path], ca
     assert min(sizes) >= 12
 
 
+def test_the_curve_of_a_few_rounds_is_seen_whole_on_a_phone_and_wide_on_a_laptop_and_on_paper(
+    opened: Open, story: dict[str, Path]
+) -> None:
+    seen = "Array.from(document.querySelectorAll('#curve svg')).filter((svg) => svg.checkVisibility())"
+    for options, least, most in ((PHONE, 300, 361), (LAPTOP, 640, 800)):
+        page = opened(story["c2"], viewport=options)
+        [width] = page.evaluate(f"{seen}.map((svg) => svg.getBoundingClientRect().width)")
+        assert least < width <= most
+    page = opened(story["c2"], viewport=PHONE)
+    page.emulate_media(media="print")
+    assert page.evaluate(f"{seen}.length") == 1
+
+
 def test_what_is_wider_than_a_phone_says_that_it_can_be_scrolled(opened: Open, story: dict[str, Path]) -> None:
     page = opened(story["c1"], viewport=PHONE)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
