@@ -1,5 +1,7 @@
 """The commands by name, and the one place where errors become exit codes."""
 
+import atexit
+import json
 import os
 import signal
 import sys
@@ -36,6 +38,9 @@ from drysweep_pipeline.errors import DrysweepError
 # Typer brings its own Click along, or uses the one installed; this is the base of its usage errors either way.
 _UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
+# The exit code of this process, once it was interrupted.
+_left_with: list[int] = []
+
 app = typer.Typer(
     name="drysweep",
     help="Search until the search goes quiet, and say honestly why it stopped.",
@@ -47,12 +52,15 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _version(context: typer.Context, wanted: bool) -> None:
     if wanted:
         from drysweep_pipeline.cli.versions import versions
 
-        for name, found in versions().items():
-            sys.stdout.write(f"{name} {found}\n")
+        found = versions()
+        lines = (
+            [json.dumps({"schema_version": 1, **found})] if context.obj else [" ".join(each) for each in found.items()]
+        )
+        sys.stdout.write("\n".join(lines) + "\n")
         raise typer.Exit
 
 
@@ -61,8 +69,11 @@ def every_command(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which versions these are.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --version: exactly one JSON object.")] = False,
 ) -> None:
     """Search until the search goes quiet, and say honestly why it stopped."""
+    if as_json:
+        raise typer.BadParameter("it goes after the command", param_hint="--json")
 
 
 app.command("init")(init.init)
@@ -98,19 +109,20 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     if arguments is None:
         _have_streams()
+        # Registered first, it comes last.
+        atexit.register(_leave)
     given = sys.argv[1:] if arguments is None else arguments
     as_json = wants_json(given)
     if (broken := refusing.no_text(given)) is not None:
         return refusing.unreadable(broken, as_json=as_json)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    refusing.forget_how_it_goes_on()
     try:
-        code = app(given, prog_name="drysweep", standalone_mode=False)
+        code = app(given, prog_name="drysweep", standalone_mode=False, obj=as_json)
     except DrysweepError as error:
         return refusing.refuse(error, as_json=as_json)
     except _UsageError as error:
         return refusing.misused(error, as_json=as_json)
-    except refusing.Interrupted as error:
-        return _interrupted(error.help, as_json, whole=arguments is None)
     except (KeyboardInterrupt, typer.Abort):
         code = refusing.INTERRUPTED
     except BrokenPipeError:
@@ -122,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
             return refusing.unexpected(error, given, as_json=as_json)
         code = refusing.INTERRUPTED
     if code == refusing.INTERRUPTED:
-        return _interrupted(None, as_json, whole=arguments is None)
+        return _interrupted(as_json, whole=arguments is None)
     return code if isinstance(code, int) else 0
 
 
@@ -139,12 +151,22 @@ def _have_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
-def _interrupted(help: str | None, as_json: bool, *, whole: bool) -> int:
+def _interrupted(as_json: bool, *, whole: bool) -> int:
     """Say that a command was interrupted; a ``whole`` process that is interrupted again ends at once, as it would."""
     if whole:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    code = refusing.interrupted(help, as_json=as_json)
+    code = refusing.interrupted(as_json=as_json)
     if whole:
         sys.stdout.flush()
+        _left_with.append(code)
         signal.signal(signal.SIGINT, lambda *_: os._exit(code))
     return code
+
+
+def _leave() -> None:
+    """End a process that was interrupted, now that Python has put in order what is its own.
+
+    What is left is the work of libraries, who may wait seconds for a query that nobody wants any more, deaf to us.
+    """
+    if _left_with:
+        os._exit(_left_with[0])

@@ -29,7 +29,7 @@ def demo(
     Example: drysweep demo
     """
     from drysweep_pipeline.cli.driving import drive, show
-    from drysweep_pipeline.cli.output import note
+    from drysweep_pipeline.cli.output import note, put_json
     from drysweep_pipeline.declaration import read_declaration
     from drysweep_pipeline.demo.registry import generate
     from drysweep_pipeline.engine.starting import start
@@ -38,6 +38,8 @@ def demo(
     if registry is not None:
         generate(registry, seed=seed)
         note(f"wrote a registry to {registry}")
+        if json:
+            put_json({"schema_version": 1, "registry": str(registry), "seed": seed})
         return 0
     folder = home_of(home).root / "demo" if home is None else home_of(home).root
     if _fresh(folder):

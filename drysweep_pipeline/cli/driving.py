@@ -38,25 +38,26 @@ FINDINGS = 6
 def drive(home: Home, campaign: Campaign, *, quiet: bool = False) -> None:
     """Run the rounds of a campaign in this process until none is due, then write its report.
 
-    What happens meanwhile is shown on stderr, unless ``quiet``. Raises ``Interrupted`` where somebody interrupts it.
+    What happens meanwhile is shown on stderr, unless ``quiet``. Whoever interrupts it is told how it goes on.
     """
-    _say_what_it_overtakes(campaign)
-    while True:
-        take_lease(campaign.state_path, driver="cli")
-        try:
-            with interruption.noting(), watching(quiet=quiet):
-                _to_where_it_stops(home, campaign)
-        except (KeyboardInterrupt, Exception) as error:
-            if isinstance(error, Exception) and not interruption.is_one(error):
-                raise
-            resume = f"{program()} resume {shlex.quote(campaign.name)}{home_option(home)}"
-            raise refusing.Interrupted(f"`{resume}` goes on from the last whole round") from None
-        finally:
-            drop_lease(campaign.state_path)
-        state = read_state(campaign.state_path)
-        # An answer given while the report was written found this process at work and left it to go on.
-        if state is None or state.driver != "cli" or standing(campaign).due is None:
-            return
+    resume = f"{program()} resume {shlex.quote(campaign.name)}{home_option(home)}"
+    with refusing.going_on(f"`{resume}` goes on from the last whole round"):
+        _say_what_it_overtakes(campaign)
+        while _drove_on(home, campaign, quiet=quiet):
+            continue
+
+
+def _drove_on(home: Home, campaign: Campaign, *, quiet: bool) -> bool:
+    """Run a campaign to where it stops; tell whether an answer was given meanwhile by which it goes on."""
+    take_lease(campaign.state_path, driver="cli")
+    try:
+        with interruption.noting(), watching(quiet=quiet):
+            _to_where_it_stops(home, campaign)
+    finally:
+        drop_lease(campaign.state_path)
+    state = read_state(campaign.state_path)
+    # An answer given while the report was written found this process at work and left it to go on.
+    return state is not None and state.driver == "cli" and standing(campaign).due is not None
 
 
 def _to_where_it_stops(home: Home, campaign: Campaign) -> None:

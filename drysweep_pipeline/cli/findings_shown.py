@@ -23,7 +23,7 @@ from drysweep_pipeline.values import Severity, State, Verdict
 
 STATUSES = (*(state.value for state in State), Verdict.REJECTED.value, Verdict.UNDECIDED.value)
 _SHOWN = ("fp", "sweep", "status", "severity", "finding", "owner", "where", "last seen", "not observed")
-# What may be cut to the width of a terminal, and what may have no room there; JSON and `show` have all of it.
+# What may be cut to the width of a terminal, and what may have no room there; a pipe, JSON and `show` have all of it.
 _CUT = {"finding": 28, "owner": 12, "where": 12, "last seen": 12, "sweep": 12}
 _SPARE = ("not observed", "owner", "last seen")
 # How much of a fingerprint a person needs to see; a command takes six characters.
@@ -140,7 +140,7 @@ def _list_json(heads: list[Row], shown: list[Row], total: int, left_out: int) ->
 
 
 def _put_list(shown: list[Row]) -> None:
-    """Print findings as a table that fits, with their sweeps where they are of several."""
+    """Print findings as a table that fits the terminal, with their sweeps where they are of several."""
     rows = [["" if value is None else safe_text(str(value)) for value in _line(row)] for row in shown]
     names, sweep = list(_SHOWN), _SHOWN.index("sweep")
     if len({row["sweep"] for row in shown}) == 1:
@@ -148,7 +148,7 @@ def _put_list(shown: list[Row]) -> None:
     table = fitted(names, rows, table_width(), cut=_CUT, spare=_SPARE)
     put_table(table.columns, table.rows)
     if table.left_out:
-        note(f"no room for {', '.join(table.left_out)}: a wider terminal or --json has it")
+        note(f"no room for {', '.join(table.left_out)}: a wider terminal, a pipe or --json has it")
 
 
 def _line(row: Row) -> list[Any]:

@@ -1,6 +1,7 @@
 """A backfill with ``--strategies``: what it would look at and may cost, its campaigns in order, and since when."""
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -160,10 +161,11 @@ class LookAgain:
             put_json({**self.plan(), "looked_at": campaigns, "findings": found, "verdict": said})
             note(said)
             return
-        if found:
-            put_table(list(_SHOWN), [_row(each, self._written) for each in found[:MOST_SHOWN]])
-        if len(found) > MOST_SHOWN:
-            put(f"and {len(found) - MOST_SHOWN} more; --json has all of them")
+        shown = found[:MOST_SHOWN] if sys.stdout.isatty() else found
+        if shown:
+            put_table(list(_SHOWN), [_row(each, self._written) for each in shown])
+        if len(shown) < len(found):
+            put(f"and {len(found) - len(shown)} more; --json has all of them")
         put(said)
 
     @property

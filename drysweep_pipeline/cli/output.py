@@ -23,8 +23,8 @@ _EXIT = {
     "failed": 5,
     "running": 1,
 }
-# How wide a table may be where no terminal says so.
-_WIDTH = 120
+PROSE = 120
+"""How wide a line of prose may be where no terminal says so."""
 _GAP = "  "
 
 
@@ -63,8 +63,8 @@ def progress(text: str) -> None:
 
 
 def table_width() -> int:
-    """Return how wide a line may be: the terminal's width, where there is one."""
-    return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+    """Return how wide a row may be: the terminal's width; elsewhere as wide as it is, so that each row is a line."""
+    return shutil.get_terminal_size((PROSE, 24)).columns if sys.stdout.isatty() else sys.maxsize
 
 
 def put_table(columns: list[str], rows: list[list[Any]], *, right: frozenset[int] = frozenset()) -> None:

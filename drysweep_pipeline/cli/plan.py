@@ -1,6 +1,7 @@
 """``drysweep plan``: what a campaign would do and may take at most; nothing is asked, nothing is written."""
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ def plan(
     k: Annotated[int | None, typer.Option("--k", help="Quiet rounds in a row that converge.")] = None,
     rounds: Annotated[int | None, typer.Option(help="The ceiling on rounds.")] = None,
     calls: Annotated[int | None, typer.Option(help="The ceiling on calls.")] = None,
+    past: Annotated[int | None, typer.Option(help="So many rounds beyond convergence as well.")] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -48,7 +50,7 @@ def plan(
     from drysweep_pipeline.redaction import hidden_data
 
     path = resolve_sweep(sweep, project_root())
-    declaration, overrides = read_declaration(path), Overrides(k, rounds, calls)
+    declaration, overrides = read_declaration(path), Overrides(k, rounds, calls, past)
     check_overrides(declaration, overrides)
     place = home_of(home, path)
     at = instant(as_of) or datetime.now(UTC).replace(microsecond=0)
@@ -119,6 +121,7 @@ def _facts(planned: "Forecast", declaration: "Declaration") -> dict[str, Any]:
         "campaign": planned.campaign,
         "as_of": zulu(planned.as_of),
         "convergence": {name: getattr(planned, name) for name in ("rule", "k", "cover", "earliest")},
+        "past": asdict(planned.past) if planned.past is not None else None,
         "strategies": [asdict(each) for each in planned.strategies],
         "judge": asdict(planned.judge) if planned.judge is not None else None,
         "rounds": [[asdict(each) for each in looks] for looks in planned.rounds],
@@ -173,8 +176,10 @@ def _strategies(planned: "Forecast") -> list[list[Any]]:
 
 
 def _look(look: "Look") -> str:
+    from drysweep_pipeline.cli.fitting import shortened
+
     angle = ", ".join(f"{key}: {value}" for key, value in look.angle.items())
-    angle = angle if len(angle) <= _ANGLE else f"{angle[: _ANGLE - 1]}…"
+    angle = shortened(angle, _ANGLE) if sys.stdout.isatty() else angle
     return f"{look.strategy} {{{angle}}}" if angle else look.strategy
 
 
@@ -183,7 +188,7 @@ def _lines(planned: "Forecast") -> Iterator[str]:
     most, ceilings, judge = planned.at_most, planned.ceilings, planned.judge
     covering = ", every angle used" if planned.cover == "all_angles" else ""
     yield f"converges after {planned.k} quiet rounds in a row{covering}: in round {planned.earliest} at the earliest"
-    yield "`run --past` looks on beyond that, under the same ceilings; no round shown here is one of those"
+    yield _beyond(planned)
     if judge is None:
         yield "judged by nobody: every finding stays unjudged"
     else:
@@ -207,6 +212,18 @@ def _lines(planned: "Forecast") -> Iterator[str]:
             f"if it does not converge, the ceiling on {quietly.ceiling} ends it in round {quietly.round}; where "
             f"strategies fail and are asked again, the ceiling on {wrongly.ceiling} may end it in round {wrongly.round}"
         )
+
+
+def _beyond(planned: "Forecast") -> str:
+    past = planned.past
+    if past is None:
+        return "`run --past` looks on beyond that, under the same ceilings; no round shown here is one of those"
+    calls = _from_to(past.least.calls, past.most.calls)
+    many = f"{past.rounds} rounds look" if past.rounds > 1 else "1 round looks"
+    return (
+        f"{many} on beyond that, to round {past.earliest} at the earliest: searching takes {calls} more calls, under "
+        "the same ceilings"
+    )
 
 
 def _bounds(most: dict[str, float | None], minutes: float | None) -> Iterator[str]:

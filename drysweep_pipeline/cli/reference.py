@@ -25,8 +25,8 @@ What holds for all of them:
   things), an error too; all else is on stderr.
 - Who drives a campaign (`run`, `resume`, `go`, `decide`, `backfill`, `demo`) shows on stderr what each strategy does:
   in place on a terminal, a line an event elsewhere, nothing with `--quiet`. `NO_COLOR` and `TERM=dumb` are respected.
-- A table that is too wide for the terminal (120 columns where there is none) is printed as records, a line a column,
-  and never cut.
+- A table that is too wide for the terminal is printed as records, a line a column; only `findings list` cuts its texts
+  there, and says what it leaves out. In a pipe or a file each row is a line, whole, however wide.
 - `run --campaign ID` goes on with an unfinished campaign of that id if the declaration is still the same, and is
   refused otherwise; `plan --campaign ID` tells what that would do.
 """

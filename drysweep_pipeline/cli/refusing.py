@@ -13,6 +13,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -31,15 +32,24 @@ _SHOWN = 20
 _BOLD_RED, _BLUE, _CYAN, _PLAIN = "\x1b[1;31m", "\x1b[34m", "\x1b[36m", "\x1b[0m"
 
 
-class Interrupted(BaseException):
-    """Somebody interrupted what was under way; ``help`` says how it goes on.
+_goes_on: list[str] = []
 
-    No ``KeyboardInterrupt``, of which Click keeps nothing but the exit code.
+
+@contextmanager
+def going_on(how: str) -> Iterator[None]:
+    """Have it said how things go on where somebody interrupts the block, or interrupts it again while it is left.
+
+    It is no part of what is raised: Click keeps nothing of an interruption but the exit code, and a second one that
+    comes while the first is dealt with takes its place.
     """
+    _goes_on.append(how)
+    yield
+    _goes_on.clear()
 
-    def __init__(self, help: str) -> None:
-        self.help = help
-        super().__init__(help)
+
+def forget_how_it_goes_on() -> None:
+    """Have nothing said of what an earlier command of this process was interrupted in."""
+    _goes_on.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +122,9 @@ def unreadable(word: str, *, as_json: bool) -> int:
     return USAGE
 
 
-def interrupted(how: str | None, *, as_json: bool) -> int:
-    """Say that the work was interrupted and ``how`` it goes on, where that is known, and return the exit code."""
-    help = how or "`drysweep resume` goes on from the last whole round"
+def interrupted(*, as_json: bool) -> int:
+    """Say that the work was interrupted and how it goes on, and return the exit code."""
+    help = _goes_on[-1] if _goes_on else "`drysweep resume` goes on with a campaign that was under way"
     if as_json:
         _put_json(Refusal("interrupted", "interrupted", help=help))
     sys.stderr.write(f"interrupted; {help}\n")

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from drysweep_pipeline.cli.output import finite, note, put, put_json, put_table, table_width
+from drysweep_pipeline.cli.output import PROSE, finite, note, put, put_json, put_table, table_width
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.reports.text import count, safe_text
 
@@ -72,7 +72,7 @@ def print_list(listed: list[dict[str, str]]) -> None:
             if each is not listed[0]:
                 put("")
             put(_KINDS[kind])
-        lines = textwrap.wrap(meaning, max(table_width() - left, 40), break_on_hyphens=False)
+        lines = textwrap.wrap(meaning, max(min(table_width(), PROSE) - left, 40), break_on_hyphens=False)
         put(f"  {name:<{left - 4}}  {lines[0]}")
         for line in lines[1:]:
             put(" " * left + line)

@@ -103,13 +103,11 @@ def _given_on_stdin() -> str:
 
 
 def _rows(home: "Home", text: str, bound: dict[str, Any], seconds: float, max_rows: int) -> "pa.Table":
-    from drysweep_pipeline.cli.refusing import Interrupted
+    from drysweep_pipeline.cli.refusing import going_on
     from drysweep_pipeline.history import reading
 
-    try:
+    with going_on("a query changes nothing, so there is nothing to go on with"):
         return reading.query(home, text, bound, seconds=seconds, max_rows=max_rows)
-    except KeyboardInterrupt:
-        raise Interrupted("a query changes nothing, so there is nothing to go on with") from None
 
 
 def _bound(home: "Home", named: "NamedQuery", given: dict[str, str]) -> dict[str, Any]:

@@ -66,10 +66,24 @@ class Trip:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """So many rounds beyond convergence, the earliest round that they end in, and what searching all of them takes.
+
+    They are under the same ceilings as all others, so that no bound on the whole campaign grows with them.
+    """
+
+    rounds: int
+    earliest: int
+    least: Usage
+    most: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """What a campaign would do. ``at_most`` has None for what has no bound that is known.
 
-    ``rounds``: what is asked in the first ones. ``earliest``: the first round that it can converge in.
+    ``rounds``: what is asked in the first ones. ``earliest``: the first round that it can converge in. ``past``: the
+    rounds beyond that one, None where none are asked for.
     """
 
     sweep: str
@@ -79,6 +93,7 @@ class Forecast:
     k: int
     cover: str
     earliest: int
+    past: Beyond | None
     strategies: tuple[Asked, ...]
     judge: AskedJudge | None
     rounds: tuple[tuple[Look, ...], ...]
@@ -127,6 +142,7 @@ def forecast(
         tuple(look(strategy, sweep.name, name, round, offset) for strategy in sweep.asked(round)) for round in shown
     )
     judge = _judge(declaration, strategies, ceilings)
+    past = _beyond(overrides.past, earliest, strategies)
     return Forecast(
         sweep.name,
         name,
@@ -135,6 +151,7 @@ def forecast(
         k,
         sweep.convergence.cover,
         earliest,
+        past,
         strategies,
         judge,
         looks,
@@ -142,7 +159,7 @@ def forecast(
         sweep.on_exceeded,
         _at_most(declaration, strategies, judge, ceilings),
         (_first(ceilings, strategies, wrong=False), _first(ceilings, strategies, wrong=True)),
-        tuple(_warnings(ceilings, strategies, earliest)),
+        tuple(_warnings(ceilings, strategies, earliest, past)),
     )
 
 
@@ -170,6 +187,13 @@ def _judge(declaration: Declaration, strategies: tuple[Asked, ...], ceilings: Ce
     left = max(0, (ceilings.calls or 0) - searching)
     requests = max(map(_requests, (declared, *getattr(declared, "models", ()))))
     return AskedJudge(declared.kind, declared.panel, least, least.times(requests), left // max(least.calls, 1))
+
+
+def _beyond(rounds: int | None, earliest: int, strategies: tuple[Asked, ...]) -> Beyond | None:
+    if rounds is None:
+        return None
+    least, most = (sum((getattr(each, use) for each in strategies), Usage()) for use in ("least", "most"))
+    return Beyond(rounds, earliest + rounds, least.times(rounds), most.times(rounds))
 
 
 def _at_most(
@@ -231,7 +255,7 @@ def _first(ceilings: Ceilings, strategies: tuple[Asked, ...], *, wrong: bool) ->
     return min(trips, key=lambda trip: (trip.round, trip.ceiling == "rounds"))
 
 
-def _warnings(ceilings: Ceilings, strategies: tuple[Asked, ...], earliest: int) -> list[str]:
+def _warnings(ceilings: Ceilings, strategies: tuple[Asked, ...], earliest: int, past: Beyond | None) -> list[str]:
     least = sum(each.least.calls for each in strategies)
     found = []
     if earliest > ceilings.rounds:
@@ -242,9 +266,20 @@ def _warnings(ceilings: Ceilings, strategies: tuple[Asked, ...], earliest: int) 
         found.append(
             f"it cannot converge: {earliest} rounds take {earliest * least} calls, and the ceiling is {ceilings.calls}"
         )
+    if past is not None and not found and (why := _cut_short(ceilings, least, past)):
+        found.append(f"it cannot look {past.rounds} rounds beyond its convergence: {why}")
     found += [
         f"{each.strategy} searches unconfined: it can read what was found"
         for each in strategies
         if each.isolation == "none"
     ]
     return found
+
+
+def _cut_short(ceilings: Ceilings, least: int, past: Beyond) -> str | None:
+    """Return the ceiling that leaves no room for all rounds beyond convergence, however early that is."""
+    if past.earliest > ceilings.rounds:
+        return f"they end in round {past.earliest} at the earliest, and the ceiling on rounds is {ceilings.rounds}"
+    if ceilings.calls is not None and past.earliest * least > ceilings.calls:
+        return f"{past.earliest} rounds take {past.earliest * least} calls, and the ceiling is {ceilings.calls}"
+    return None

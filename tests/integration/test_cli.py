@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from drysweep_pipeline.cli import main
+from drysweep_pipeline.cli import driving, main
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.engine import people
 from drysweep_pipeline.engine.campaign import Overrides
@@ -260,6 +260,24 @@ def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: P
     assert b"Traceback" not in complained
     assert b"interrupted" in complained
     assert main(["status", "mine", "--json"]) == 0
+
+
+def test_who_interrupts_again_while_the_first_is_dealt_with_is_told_how_it_goes_on_all_the_same(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+    path = declare(place, {"labels": NO_OWNER})
+    monkeypatch.setattr(driving, "_to_where_it_stops", again)
+    monkeypatch.setattr(driving, "drop_lease", again)
+    assert main(["run", str(path), *OLD, "--campaign", "mine"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1].startswith("interrupted; `drysweep resume small/mine --home ")
+    # What is interrupted next is another matter.
+    monkeypatch.setattr("drysweep_pipeline.cli.doctor.home_of", again)
+    assert main(["doctor"]) == 130
+    assert "small/mine" not in capsys.readouterr().err
 
 
 def test_a_query_whose_values_json_or_python_lacks_is_answered_or_refused(

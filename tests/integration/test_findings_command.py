@@ -379,8 +379,8 @@ def test_what_is_listed_is_open_first_and_worst_first_with_the_outcome_beside(ca
     assert "CONVERGED" in out.splitlines()[-1]
 
 
-def test_findings_of_several_sweeps_are_listed_with_their_sweep_and_long_ones_are_cut(
-    campaign: Campaign, tmp_path: Path, capsys: Read
+def test_findings_of_several_sweeps_are_listed_with_their_sweep_and_long_ones_are_cut_on_a_terminal_only(
+    campaign: Campaign, tmp_path: Path, capsys: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert findings("list") == 0
     head = capsys.readouterr().out.splitlines()[0]
@@ -389,6 +389,15 @@ def test_findings_of_several_sweeps_are_listed_with_their_sweep_and_long_ones_ar
     long = "select repeat('long-', 60) as service, 'no_owner' as failure_mode"
     other = owned_by_nobody(tmp_path / "other", long)
     run_to_its_end(begin(other, campaign.home.home, campaign="c1"))
+    assert findings("list") == 0
+    piped = capsys.readouterr()
+    # A program that reads lines has one a finding, and nothing of it is missing.
+    assert [line.split()[1] for line in piped.out.splitlines()[1:6]].count("small") == 4
+    assert sum("long-" * 60 + "/no_owner" in line for line in piped.out.splitlines()) == 1
+    assert "…" not in piped.out
+    assert "no room" not in piped.err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
     assert findings("list") == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split()[:3] == ["fp", "sweep", "status"]

@@ -9,7 +9,7 @@ import pytest
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.engine.campaign import NO_OVERRIDES
+from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Overrides
 from drysweep_pipeline.engine.forecast import Forecast, Trip, forecast
 from drysweep_pipeline.engine.journal import spent
 from drysweep_pipeline.engine.planning import read_plan
@@ -141,6 +141,50 @@ def test_a_search_that_cannot_converge_under_its_ceilings_is_told_so(
     assert "it cannot converge: round 3 is the earliest, and the ceiling on rounds is 2" in facts["warnings"]
     facts = told(capsys, str(path), "--calls", "2")
     assert "it cannot converge: 3 rounds take 3 calls, and the ceiling is 2" in facts["warnings"]
+
+
+def test_rounds_beyond_convergence_are_counted_and_raise_no_bound(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(place, {"labels": NO_OWNER, "fails": FAILS})
+    without, asked = told(capsys, str(path)), told(capsys, str(path), "--past", "3")
+    assert without["past"] is None
+    past = asked["past"]
+    # Two quiet rounds converge, and each strategy is asked once, or once more.
+    assert (past["rounds"], past["earliest"], past["least"]["calls"], past["most"]["calls"]) == (3, 5, 6, 12)
+    # The ceilings are on all rounds, so that those beyond are in the bound already.
+    assert asked["at_most"] == without["at_most"]
+    assert main(["plan", str(path), "--past", "1", "--home", str(place / "home")]) == 0
+    line = "1 round looks on beyond that, to round 3 at the earliest: searching takes 2 to 4 more calls, under the same"
+    assert line in capsys.readouterr().out
+
+
+def test_a_campaign_takes_for_its_rounds_beyond_what_the_plan_said(place: Path) -> None:
+    path, asked = declare(place, {"labels": NO_OWNER}), Overrides(past=2)
+    before = forecast(Home(place / "home"), read_declaration(path), AS_OF, asked)
+    campaign = run_to_its_end(begin(path, Home(place / "home"), campaign="mine", overrides=asked))
+    assert before.past is not None
+    # The first round finds, two quiet ones follow.
+    assert spent(campaign).calls == 3 * before.least.calls + before.past.least.calls
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "says"),
+    [
+        ("--rounds", "they end in round 5 at the earliest, and the ceiling on rounds is 4"),
+        ("--calls", "5 rounds take 5 calls, and the ceiling is 4"),
+    ],
+)
+def test_a_ceiling_that_leaves_no_room_beyond_convergence_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], ceiling: str, says: str
+) -> None:
+    facts = told(capsys, str(declare(place, {"labels": NO_OWNER})), "--past", "3", ceiling, "4")
+    assert f"it cannot look 3 rounds beyond its convergence: {says}" in facts["warnings"]
+
+
+def test_no_round_beyond_is_refused_by_a_plan_as_by_a_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = told(capsys, str(declare(place, {"labels": NO_OWNER})), "--past", "0", code=2)
+    assert (facts["error"], facts["key"]) == ("--past 0 looks at no round", "past")
 
 
 def test_what_a_run_would_refuse_is_said_and_returns_2(

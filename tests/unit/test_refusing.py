@@ -2,6 +2,9 @@
 
 import io
 import json
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from drysweep_pipeline import errors
 from drysweep_pipeline.cli import app as commands
-from drysweep_pipeline.cli import main, refusing
+from drysweep_pipeline.cli import main, refusing, ui
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.redaction import Redactor, remember
 
@@ -195,7 +198,7 @@ def test_an_interruption_is_one_json_object_too(
     assert main(["doctor", "--json"]) == 130
     assert told(capsys)["code"] == "interrupted"
     assert main(["doctor"]) == 130
-    assert capsys.readouterr().err == "interrupted; `drysweep resume` goes on from the last whole round\n"
+    assert capsys.readouterr().err == "interrupted; `drysweep resume` goes on with a campaign that was under way\n"
 
 
 def test_the_versions_are_told_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,6 +206,31 @@ def test_the_versions_are_told_without_a_command(capsys: pytest.CaptureFixture[s
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
         *("drysweep", "dagster", "duckdb", "python")
     ]
+
+
+@pytest.mark.parametrize("arguments", [["--version", "--json"], ["--json", "--version"]])
+def test_the_versions_are_one_json_object_where_asked(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert list(told(capsys)) == ["schema_version", "drysweep", "dagster", "duckdb", "python"]
+
+
+def test_json_before_a_command_is_refused_with_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "doctor"]) == 2
+    assert told(capsys)["error"] == "Invalid value for --json: it goes after the command"
+
+
+def test_a_server_that_ends_before_it_answers_is_an_error_and_says_how_it_ended() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+    with pytest.raises(DrysweepError, match="ended with exit code 3"):
+        ui._await_answer(process, 1)
+
+
+@pytest.mark.parametrize("port", ["0", "70000", "taken"])
+def test_a_port_that_cannot_be_had_is_refused_as_one_json_object(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        asked = str(taken.getsockname()[1]) if port == "taken" else port
+        assert main(["ui", "--port", asked, "--json"]) == 2
+    assert told(capsys)["key"] == "port"
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["run", "-h"], ["findings", "-h"], ["findings", "list", "-h"]])
