@@ -171,6 +171,12 @@ def _fit(row: Mapping[str, Any] | Unfit, fields: tuple[str, ...]) -> dict[str, A
         return {_UNFIT: str(error)}
 
 
+def unfit(row: Mapping[str, Any], fields: tuple[str, ...]) -> str | None:
+    """Return why a row cannot be taken in, whatever it lacks or is worth; None where it can."""
+    why: str | None = _fit(row, fields).get(_UNFIT)
+    return why
+
+
 def _check_values(row: Mapping[str, Any], fields: tuple[str, ...]) -> None:
     """Refuse what has no one spelling: values with parts as identity, and what is no number as a line."""
     for name in fields:

@@ -5,6 +5,7 @@ Pure: the same declaration, campaign and round give the same plan, which is reco
 
 import hashlib
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,6 @@ def look(strategy: Strategy, sweep: str, campaign: str, round: int, offset: int)
     return Look(strategy.name, angle, index, seed_of(sweep, campaign, round, strategy.name))
 
 
-def angles_left(strategies: tuple[Strategy, ...], used: set[tuple[str, int]]) -> int:
-    """Count the declared angles that were not used yet; ``used`` holds (strategy, angle index)."""
-    return sum((s.name, i) not in used for s in strategies for i in range(max(1, len(s.angles))))
+def angles_of(strategies: Iterable[Strategy]) -> set[tuple[str, int]]:
+    """Return every (strategy, angle index) that is declared; who declares no angle looks along one, the first."""
+    return {(strategy.name, index) for strategy in strategies for index in range(max(1, len(strategy.angles)))}

@@ -1,47 +1,69 @@
 """Whether a round looked along anything new, from the plans that were recorded before the rounds ran (R15)."""
 
+from collections.abc import Collection
+
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.declaration.model import VARYING, OutsideStrategy, Strategy, names_in_argv, query_of
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.journal import read_result
 from drysweep_pipeline.engine.planning import Plan, read_plan
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.sandbox import check_query
-from drysweep_pipeline.variation import angles_left
+from drysweep_pipeline.variation import angles_of, look
 
 
 def repeats(campaign: Campaign, round: int) -> bool:
-    """Tell whether every strategy of a round took an angle it had taken before, with nothing left to chance."""
-    earlier = _used(campaign, round - 1)
+    """Tell whether every strategy of a round took an angle it had looked along before, with nothing left to chance."""
     planned = read_plan(campaign, round)
     strategies = {strategy.name: strategy for strategy in campaign.declaration.sweep.strategies}
     looks = planned.looks if planned else ()
-    return all(
-        (entry.strategy, entry.angle_index) in earlier and not by_chance(strategies[entry.strategy]) for entry in looks
-    )
+    if any(by_chance(strategies[entry.strategy]) for entry in looks):
+        return False
+    return not _unused(campaign, {(entry.strategy, entry.angle_index) for entry in looks}, round - 1)
 
 
-def all_angles_used(campaign: Campaign, round: int) -> bool:
-    """Tell whether every declared angle was used on the snapshot that this round read."""
+def all_angles_used(campaign: Campaign, round: int, not_run: Collection[str]) -> bool:
+    """Tell whether every declared angle was used on the snapshot that this round read.
+
+    ``not_run`` of the round have looked along nothing, nor have those of earlier ones: failure is not silence (R5).
+    """
     planned = read_plan(campaign, round)
-    used = _used(campaign, round, snapshot=planned.snapshot if planned else None)
-    return angles_left(campaign.declaration.sweep.strategies, used) == 0
+    wanted = angles_of(campaign.declaration.sweep.strategies)
+    here = _looks(planned, not_run) if planned else set()
+    return not _unused(campaign, wanted - here, round - 1, planned.snapshot if planned else None)
 
 
 def turns_left(campaign: Campaign, rounds: int) -> int:
     """Return how many rounds it takes, after so many, until every declared angle was used on the latest snapshot."""
+    sweep = campaign.declaration.sweep
     planned = read_plan(campaign, rounds) if rounds else None
-    used = _used(campaign, rounds, snapshot=planned.snapshot if planned else None)
-    strategies = campaign.declaration.sweep.strategies
-    return max((angles_left((each,), used) for each in strategies if each.angles), default=0)
+    unused = _unused(campaign, angles_of(sweep.strategies), rounds, planned.snapshot if planned else None)
+    most = 0
+    for strategy in sweep.strategies:
+        for turn in range(1, len(strategy.angles) + 1):
+            entry = look(strategy, sweep.name, campaign.id, rounds + turn, campaign.offset)
+            if (entry.strategy, entry.angle_index) in unused:
+                most = max(most, turn)
+    return most
 
 
-def _used(campaign: Campaign, until: int, snapshot: str | None = None) -> set[tuple[str, int]]:
-    plans = [plan for plan in (read_plan(campaign, n) for n in range(1, until + 1)) if plan is not None]
-    return {_look for plan in plans if snapshot in (None, plan.snapshot) for _look in _looks(plan)}
+def _unused(
+    campaign: Campaign, wanted: set[tuple[str, int]], until: int, snapshot: str | None = None
+) -> set[tuple[str, int]]:
+    """Return which of some looks no decided round up to one made to its end, on a snapshot where one is given."""
+    left = set(wanted)
+    # The newest first: most of what is asked about was done lately, and a campaign may be long.
+    for number in range(until, 0, -1):
+        if not left:
+            break
+        planned, result = read_plan(campaign, number), read_result(campaign, number)
+        if planned is not None and snapshot in (None, planned.snapshot):
+            left -= _looks(planned, result.not_run if result else ())
+    return left
 
 
-def _looks(plan: Plan) -> set[tuple[str, int]]:
-    return {(entry.strategy, entry.angle_index) for entry in plan.looks}
+def _looks(plan: Plan, not_run: Collection[str]) -> set[tuple[str, int]]:
+    return {(entry.strategy, entry.angle_index) for entry in plan.looks if entry.strategy not in not_run}
 
 
 def repeatable(strategy: Strategy) -> bool:

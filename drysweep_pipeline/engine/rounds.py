@@ -222,7 +222,7 @@ def _result(
         suspected=tested.suspected,
         tripped=_tripped(campaign, manifest),
         repeat=repeats(campaign, round),
-        covered=all_angles_used(campaign, round),
+        covered=all_angles_used(campaign, round, not_run),
     )
 
 

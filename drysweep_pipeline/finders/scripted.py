@@ -1,5 +1,6 @@
 """The scripted finder: reports what was written down for the round. For replays and worked examples."""
 
+from drysweep_pipeline.candidates import prepare
 from drysweep_pipeline.declaration.model import ScriptedStrategy
 from drysweep_pipeline.errors import RowsRefused
 from drysweep_pipeline.finders.request import Found, Request
@@ -14,4 +15,5 @@ def search(request: Request) -> Found:
         # A script says the same when asked again, so there is no retry to pay for.
         raise RowsRefused("scripted: not_run")
     assert entry is not None, "a strategy that is not asked is not searched"
-    return Found(rows=entry)
+    # As the rows of whoever may report anything: one that cannot be taken in does not take the others with it (R5).
+    return Found(prepared=prepare(entry, request.fields))

@@ -92,9 +92,14 @@ _FINDINGS = """
 _STATES = """
     select
         cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict,
-        f.severity, f.last_campaign, f.last_round
+        f.severity, here.raised_last
     from all_findings f
-    semi join (select fp from published.sightings where sweep = $sweep and campaign = $campaign) here on here.fp = f.fp
+    join (
+        select fp, max(round) as raised_last
+        from published.sightings
+        where sweep = $sweep and campaign = $campaign
+        group by fp
+    ) here on here.fp = f.fp
     where f.sweep = $sweep
     order by f.label, f.fp
 """
@@ -251,7 +256,20 @@ _RAISED = """
     where f.sweep = $sweep
     order by here.rounds desc, label
 """
-_ANGLES = "select distinct strategy, angle from published.strategy_runs where sweep = ? and campaign = ?"
+# Who did not run to its end has not looked: failure is not silence (R5).
+_ANGLES = """
+    select distinct strategy, angle
+    from published.strategy_runs r
+    where
+        sweep = ? and campaign = ? and status = 'ok'
+        and not exists (
+            select 1
+            from published.events e
+            where
+                e.sweep = r.sweep and e.campaign = r.campaign and e.round = r.round and e.actor = r.strategy
+                and e.name = 'finder_not_run'
+        )
+"""
 _REJECTED = "select cast(fp as varchar) as fp from all_findings where sweep = $sweep and verdict = 'rejected'"
 _BLOCKING = "select severity from published.blocking where sweep = ? and campaign = ?"
 
@@ -376,7 +394,7 @@ class Past:
         return self._named(_RAISED, last=last)
 
     def angles(self) -> set[tuple[str, str]]:
-        """Return the angles used, as (strategy, JSON text of the angle)."""
+        """Return the angles that were looked along to the end, as (strategy, JSON text of the angle)."""
         return {(row["strategy"], row["angle"]) for row in self._rows(_ANGLES)}
 
     def _named(self, sql: str, **given: Any) -> list[Row]:

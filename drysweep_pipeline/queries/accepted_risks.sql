@@ -12,6 +12,7 @@ with newest as (
         max(as_of) as as_of,
         arg_max(outcome, (as_of, seq)) as outcome
     from campaigns
+    where looked_again is null
     group by sweep
 ),
 accepted as (

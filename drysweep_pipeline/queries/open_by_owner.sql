@@ -5,12 +5,13 @@
 --   `as_of` of the first sighting to that of the newest campaign. `not_observed` of them were not sighted by the newest
 --   campaign: they may be fixed without anybody saying so.
 -- caution: These are the findings that were found, a lower bound of what there is, and the more so where the newest
---   campaign, whose outcome stands in the last column, did not converge.
+--   campaign, whose outcome stands in the last column, did not converge. Campaigns that looked again are none of those.
 with newest as (
     select
         sweep,
         arg_max(outcome, (as_of, seq)) as outcome
     from campaigns
+    where looked_again is null
     group by sweep
 )
 select

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from drysweep_pipeline import fingerprint
 from drysweep_pipeline.budget import Budget, Ceilings
-from drysweep_pipeline.candidates import NOT_FROM_A_FINDER
+from drysweep_pipeline.candidates import unfit
 from drysweep_pipeline.convergence import Policy, RoundResult, Standing, after_answer, after_round
 from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.lifecycle import Deed, blocks, event_of, expired, moved
@@ -96,6 +96,7 @@ class _Campaign:
         first = len(scripted_campaign.rounds[0].finders)
         self.standing = Standing(Ceilings(scenario.budget.rounds, scenario.budget.calls), price=first)
         self.sighted: set[UUID] = set()
+        self.ran: list[set[str]] = []
         self.new: list[int] = []
         self.events: list[Event] = []
 
@@ -132,6 +133,7 @@ class _Campaign:
         free = number <= self.standing.free_until
         budget = Budget(None if free else self.standing.ceilings, self.standing.spent)
         wave = _searched(scripted_round, self.scenario.fingerprint, budget)
+        self.ran.append(set(scripted_round.finders) - set(wave.not_run))
         fresh = self._take_in(wave, self._place(number))
         reopened = self._move_lives(wave, self._place(number))
         self._judge(wave, scripted_round.verdicts, budget)
@@ -146,7 +148,7 @@ class _Campaign:
             price=len(scripted_round.finders),
             churn=self._churns(wave, fresh),
             tripped=budget.tripped,
-            covered=self._covered(number),
+            covered=self._covered(),
         )
         self.standing, logged = after_round(self.standing, self.policy, result)
         self.events += logged
@@ -219,11 +221,10 @@ class _Campaign:
             for fp in fresh - {fix}
         )
 
-    def _covered(self, number: int) -> bool:
-        """Tell whether every finder of the campaign looked at the snapshot of this round."""
-        rounds = self.script.rounds
-        same_snapshot = rounds[:number] if self.policy.rule is Rule.DRY else rounds[number - 1 : number]
-        return _names(rounds) == _names(same_snapshot)
+    def _covered(self) -> bool:
+        """Tell whether every finder of the campaign ran to its end on the snapshot of this round."""
+        same_snapshot = self.ran if self.policy.rule is Rule.DRY else self.ran[-1:]
+        return {name for each in self.script.rounds for name in each.finders} == set().union(*same_snapshot)
 
     def _after(self, action: Action) -> None:
         """Apply what somebody did. Raises ``Refused`` where the rules do not allow it."""
@@ -256,10 +257,6 @@ class _Campaign:
         return named[0]
 
 
-def _names(rounds: Iterable[ScriptedRound]) -> set[str]:
-    return {name for each in rounds for name in each.finders}
-
-
 def _searched(scripted_round: ScriptedRound, fields: tuple[str, ...], budget: Budget) -> _Wave:
     """Ask every finder of a round, one call each, and merge what they report, the worst severity first."""
     not_run: dict[str, str] = {}
@@ -270,7 +267,7 @@ def _searched(scripted_round: ScriptedRound, fields: tuple[str, ...], budget: Bu
             not_run[name] = f"ceiling: {budget.tripped}"
             continue
         budget.settle(reservation, ONE_CALL)
-        if isinstance(entry, str) or any(set(row) & set(NOT_FROM_A_FINDER) for row in entry):
+        if isinstance(entry, str):
             not_run[name] = "scripted: not_run"
             continue
         _raise(entry, fields, name, raised, not_run)
@@ -284,8 +281,11 @@ def _raise(
     raised: dict[UUID, list[_Sighted]],
     not_run: dict[str, str],
 ) -> None:
-    """Add a finder's rows; one that lacks a field of the fingerprint is refused, the others are kept (R5)."""
+    """Add a finder's rows; one that cannot be taken in or lacks an identity is refused, the others are kept (R5)."""
     for row in rows:
+        if (why := unfit(row, fields)) is not None:
+            not_run[finder] = why
+            continue
         try:
             identity = fingerprint.identity([_given(row, name) for name in fields])
         except ValueError as error:

@@ -5,7 +5,7 @@ Every row has the outcome of its campaign, since a table is what is cut up and p
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from drysweep_pipeline.reports.beyond import missed_by_k
@@ -56,6 +56,16 @@ def rows_of(said: Contents) -> Iterator[dict[str, Any]]:
 def is_cut_short(said: Contents) -> bool:
     """Tell whether the search was cut short, or goes on: it has not converged."""
     return bool(said.told["outcome"] != Outcome.CONVERGED)
+
+
+def looked_again(told: Mapping[str, Any]) -> str | None:
+    """Return that a campaign looked again, with whom and at what, in a few words; None for all other campaigns.
+
+    What it went quiet on is less than the sweep, so that its outcome never stands without this.
+    """
+    if not (again := told["looked_again"]):
+        return None
+    return f"looked again with {', '.join(again['strategies'])} only, at the snapshot of {again['at']}"
 
 
 def is_lower_bound(said: Contents) -> bool:

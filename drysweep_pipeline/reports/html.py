@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
+from drysweep_pipeline.reports.flat import looked_again
 from drysweep_pipeline.reports.listing import Listing, listing
 from drysweep_pipeline.reports.meaning import MEANS
 from drysweep_pipeline.reports.shown import Cut, Figure, cut, number, share
@@ -101,12 +102,12 @@ def _linked(line: str) -> Any:
 def _said(said: Contents) -> dict[str, Any]:
     """Return every name that the page uses."""
     told, outcome = said.told, Outcome(said.told["outcome"])
-    word, tone = _TONES[outcome]
+    word, tone, shape = _toned(told, outcome)
     shown = {
         **_parts(said),
         "told": told,
         "provenance": said.provenance,
-        "verdict": {"word": word, "tone": tone, "bound": _bound(told, outcome)},
+        "verdict": {"word": word, "tone": tone, "shape": shape, "bound": _bound(told, outcome)},
         "means": MEANS[outcome],
         "stamp": _stamp(told, outcome),
         "lever": _pieces(told["why"]["lever"], said.resume) if told["why"] else (),
@@ -140,6 +141,13 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
 
 
+def _toned(told: Mapping[str, Any], outcome: Outcome) -> tuple[str, str, str]:
+    """Return how the page calls the outcome, its tone and its shape; some strategies gone quiet are no quiet sweep."""
+    if told["looked_again"] and outcome is Outcome.CONVERGED:
+        return "Converged for some strategies only", "calm", "partial"
+    return *_TONES[outcome], outcome.value
+
+
 def _bound(told: Mapping[str, Any], outcome: Outcome) -> str:
     if outcome in (Outcome.RUNNING, Outcome.NEEDS_DECISION):
         return "counts so far"
@@ -149,6 +157,11 @@ def _bound(told: Mapping[str, Any], outcome: Outcome) -> str:
 
 def _stamp(told: Mapping[str, Any], outcome: Outcome) -> str:
     """Return the outcome in a few words, to stand beside whatever could be taken for a total."""
+    again = looked_again(told)
+    return _stamped(told, outcome) + (f"; {again}" if again else "")
+
+
+def _stamped(told: Mapping[str, Any], outcome: Outcome) -> str:
     reason = f" ({told['reason']})" if told["reason"] else ""
     rounds = count(told["past"]["converged_at"] if told["past"] else told["rounds"], "round")
     if outcome is Outcome.CONVERGED:
@@ -207,8 +220,8 @@ def _facts(said: Contents) -> Iterator[tuple[str, str]]:
     yield "sweep", told["sweep"]
     yield "campaign", told["campaign"]
     yield "as of", source.as_of
-    if again := told["looked_again"]:
-        yield "looked again", f"with {', '.join(again['strategies'])} only, at the snapshot of {again['at']}"
+    if again := looked_again(told):
+        yield "looked again", again.removeprefix("looked again ")
     yield "started", source.started_at or "not recorded"
     yield "ended", source.ended_at or "not ended"
     yield "rule", f"{told['rule']}, K = {told['k']}"

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import campaign_of, is_cut_short
+from drysweep_pipeline.reports.flat import campaign_of, is_cut_short, looked_again
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import at_angle, safe_lines, safe_text, shortened
 from drysweep_pipeline.values import Severity
@@ -73,7 +73,9 @@ def _sums(suites: list[ElementTree.Element]) -> Mapping[str, str]:
 
 
 def _outcome(said: Contents) -> ElementTree.Element:
-    case = _case(f"{said.told['sweep']}.search", f"campaign {said.told['campaign']} converged")
+    again = looked_again(said.told)
+    name = f"campaign {said.told['campaign']} converged" + (f", which {again}" if again else "")
+    case = _case(f"{said.told['sweep']}.search", name)
     if is_cut_short(said):
         _add(case, "error", said.told["verdict"], said.told["outcome"])
     else:

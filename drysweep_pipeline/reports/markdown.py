@@ -6,6 +6,7 @@ from typing import Any
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
+from drysweep_pipeline.reports.flat import looked_again
 from drysweep_pipeline.reports.meaning import MEANS, UNSEARCHED, unread_files
 from drysweep_pipeline.reports.shown import called
 from drysweep_pipeline.reports.since import NONE_BEFORE, limits, name_of
@@ -94,8 +95,8 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     reason = f" ({told['reason']})" if told["reason"] else ""
     yield "outcome", f"{told['outcome']}{reason}"
     yield "as of", told["as_of"]
-    if again := told["looked_again"]:
-        yield "looked again", f"with {', '.join(again['strategies'])} only, at the snapshot of {again['at']}"
+    if again := looked_again(told):
+        yield "looked again", again.removeprefix("looked again ")
     yield "rule", f"{told['rule']}, K = {told['k']}"
     yield "rounds", told["rounds"]
     if past := told["past"]:

@@ -24,7 +24,7 @@ MEANS: Mapping[Outcome, str] = {
         "A strategy did not run three times in a row. Its silence is not silence: what it would have found is unknown, "
         "and widening the budget would not help."
     ),
-    Outcome.RUNNING: "The search goes on. What follows is where it stands now.",
+    Outcome.RUNNING: "The search has not ended. What follows is where it stands now.",
 }
 
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
-from drysweep_pipeline.reports.flat import head_of, is_cut_short
+from drysweep_pipeline.reports.flat import head_of, is_cut_short, looked_again
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import at_angle, count, json_text, safe_lines, safe_text, shortened
 from drysweep_pipeline.reports.where import file_of, line_of
@@ -177,9 +177,10 @@ def _suppressions(row: Row) -> list[dict[str, Any]]:
 def _invocation(said: Contents, base: str) -> dict[str, Any]:
     started, ended = said.head["started_at"], said.head["ended_at"]
     reason = f" ({said.told['reason']})" if said.told["reason"] else ""
+    again = looked_again(said.told)
     return {
         "executionSuccessful": not is_cut_short(said),
-        "exitCodeDescription": f"{said.told['outcome']}{reason}",
+        "exitCodeDescription": f"{said.told['outcome']}{reason}" + (f", {again}" if again else ""),
         "toolExecutionNotifications": list(_notifications(said, base)),
         **({"startTimeUtc": started} if started else {}),
         **({"endTimeUtc": ended} if ended else {}),
@@ -191,6 +192,8 @@ def _notifications(said: Contents, base: str) -> Iterator[dict[str, Any]]:
     level = "error" if is_cut_short(said) else "warning"
     if is_cut_short(said):
         yield _notified("not_converged", level, said.told["verdict"])
+    elif looked_again(said.told):
+        yield _notified("looked_again", level, said.told["verdict"])
     for row in said.told["not_run"]:
         text = f"{row['strategy']}{at_angle(row)} did not run in round {row['round']}: {row['reason']}"
         yield _notified("not_run", level, text, {"strategy": row["strategy"], "round": row["round"]})

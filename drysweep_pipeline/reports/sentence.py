@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from drysweep_pipeline.convergence import NOT_RUN_LIMIT
 from drysweep_pipeline.reports.beyond import said_beyond
 from drysweep_pipeline.reports.text import count, safe_text
 from drysweep_pipeline.values import Outcome
@@ -67,7 +68,9 @@ def _arriving(told: Summary) -> str:
 
 
 def _failed(told: Summary) -> str:
-    down = sorted({row["strategy"] for row in told["not_run"] if row["round"] == told["rounds"]})
+    lost = {(row["strategy"], row["round"]) for row in told["not_run"]}
+    last = range(told["rounds"] - NOT_RUN_LIMIT + 1, told["rounds"] + 1)
+    down = sorted(name for name in {name for name, _ in lost} if all((name, round) in lost for round in last))
     who = f"{', '.join(down)} did not run three times in a row; " if down else ""
     return f"{_seen(told)}; {who}a lower bound"
 
@@ -84,7 +87,7 @@ _STOPPED: Mapping[Outcome, Callable[[Summary], str]] = {
     Outcome.RETURNED: lambda told: f"{_arriving(told)}; a person sent it back to be redrafted",
     Outcome.STOPPED: lambda told: f"{_arriving(told)}; a person stopped it, a lower bound",
     Outcome.FAILED: _failed,
-    Outcome.RUNNING: lambda told: f"{_arriving(told)}; the search goes on",
+    Outcome.RUNNING: lambda told: f"{_arriving(told)}; it has not ended",
 }
 
 

@@ -80,7 +80,8 @@ def _blocking(past: Past, findings: list[Row], rounds: int) -> dict[str, int]:
     blocking = [row for row in findings if row["severity"] in severities]
     parted: dict[bool, list[Row]] = {True: [], False: []}
     for row in blocking:
-        parted[(row["last_campaign"], row["last_round"]) == (past.campaign, rounds)].append(row)
+        # By this campaign: what later ones raised is theirs to tell.
+        parted[row["raised_last"] == rounds].append(row)
     raised, others = parted[True], parted[False]
     contested = {row["fp"] for row in blocking if row["state"] == "contested"}
     return {

@@ -18,6 +18,8 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
+from drysweep_pipeline.replay import pipeline
+from drysweep_pipeline.replay.scenario import read_scenario
 from drysweep_pipeline.reports.summary import summary
 from tests.sweeps import begin, declare, steps
 
@@ -225,3 +227,17 @@ def test_a_risk_accepted_for_a_text_lapses_with_the_text_and_blocks_again(begun:
     assert review.round("major a")
     assert not review.round("major a", "nit z")
     assert summary(review.home, "small", review.campaign.id)["states"]["a/k"] == "open"
+
+
+def test_what_a_campaign_raised_last_is_told_as_raised_whatever_later_campaigns_raise(tmp_path: Path) -> None:
+    told = "{rounds: [{finders: {a: [{subject: s1, kind: k, severity: blocker}]}}], expect: {}"
+    path = tmp_path / "twice.yaml"
+    path.write_text(
+        "why: It is raised in both.\nconvergence: {rule: clean}\nbudget: {rounds: 1, on_exceeded: stop}\n"
+        f"campaigns:\n  - {told}, as_of: 2026-01-01}}\n  - {told}, as_of: 2026-01-02}}\n"
+    )
+    home = Home(tmp_path / "home")
+    pipeline.replay(read_scenario(path), pipeline.steps, home)
+    for campaign in ("c1", "c2"):
+        blocking = summary(home, "twice", campaign)["blocking"]
+        assert (blocking["raised"], blocking["open"]) == (1, 0), "nobody can say that nobody raised it again"

@@ -30,6 +30,7 @@ from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.keeping.gone import write_gone
 from drysweep_pipeline.lifecycle import Act, Deed
+from drysweep_pipeline.queries import catalogue
 from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.threshold import found as over_threshold
@@ -388,6 +389,32 @@ def test_every_list_and_export_says_that_a_campaign_looked_again_and_with_which_
     metrics = str(FORMATS["openmetrics"](home, "small", campaign))
     assert 'drysweep_looked_again{strategy="tiers",sweep="small"} 1.0' in metrics
     assert "drysweep_looked_again{" not in str(FORMATS["openmetrics"](home, "small", "c1"))
+
+
+def test_beside_what_is_open_stands_the_outcome_of_the_newest_campaign_that_all_strategies_were_in(place: Path) -> None:
+    registry(place / "registry", {"api": None, "new": None})
+    fourth, short = datetime(2026, 1, 4, tzinfo=UTC), Overrides(rounds=1)
+    run_to_its_end(begin(place / "sweep.yaml", Home(place / "home"), as_of=fourth, campaign="c4", overrides=short))
+    [partial] = looked(place, first=fourth)
+    assert standing(partial).outcome == "converged", "later at the same instant"
+    rows = ask(place, catalogue()["open_by_owner"].sql.replace("$sweep", "'small'"))
+    assert {row[-1] for row in rows} == {"budget_exceeded"}
+
+
+def test_no_export_shows_that_some_strategies_went_quiet_as_a_sweep_that_did(after: Path) -> None:
+    home = Home(after / "home")
+    [campaign] = [row[0] for row in ask(after, "select campaign from campaigns where looked_again = 'c1'")]
+    again = "looked again with tiers only, at the snapshot of c1"
+    page = str(FORMATS["html"](home, "small", campaign))
+    assert "<title>Converged for some strategies only: small" in page
+    assert 'class="verdict calm converged"' in page, "and not as what is good"
+    assert f"K = 2; {again}" in page, "beside all that could be taken for a total"
+    assert f'name="campaign {campaign} converged, which {again}"' in str(FORMATS["junit"](home, "small", campaign))
+    [run] = json.loads(str(FORMATS["sarif"](home, "small", campaign)))["runs"]
+    assert run["invocations"][0]["exitCodeDescription"] == f"converged, {again}"
+    notified = [each["descriptor"]["id"] for each in run["invocations"][0]["toolExecutionNotifications"]]
+    assert "looked_again" in notified
+    assert "<title>Converged: small c1" in str(FORMATS["html"](home, "small", "c1"))
 
 
 def test_what_is_new_is_compared_with_the_campaign_before_and_not_with_who_looked_again(place: Path) -> None:

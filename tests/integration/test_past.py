@@ -32,6 +32,7 @@ ONE_A_ROUND = """
     from services s
     where s.service = $name and not exists (select 1 from labels l where l.service = s.service and l.key = 'owner')
 """
+CUT = {"cut_short": None}
 ANGLES = [{"name": name} for name in ("bad", "ok", "good", "fine", "late", "well")]
 
 
@@ -52,7 +53,7 @@ def test_what_k_missed_is_counted_and_the_campaign_has_converged_all_the_same(tm
     told = summary(home, "small", "c1")
     assert (told["outcome"], told["reason"], told["quiet"]) == ("converged", None, 2)
     assert (told["rounds"], told["new"]) == (6, [1, 0, 0, 0, 1, 0])
-    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 3, "missed": 1, "cut_short": None}
+    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 3, "incomplete": 0, "missed": 1} | CUT
     assert told["verdict"].startswith(
         "CONVERGED after 3 rounds (K=2): 1 finding seen by then, 1 more in the rounds beyond it; of all, "
     )
@@ -91,7 +92,7 @@ def test_a_campaign_that_looks_beyond_its_convergence_says_so_meanwhile(tmp_path
     for round in (1, 2, 3, 4):
         steps(campaign, round)
     said = summary(home, "small", "c1")["verdict"]
-    assert "quiet for 2 rounds at round 3, looking beyond it; the search goes on." in said
+    assert "quiet for 2 rounds at round 3, looking beyond it; it has not ended." in said
 
 
 def test_the_list_of_campaigns_counts_what_k_missed(tmp_path: Path, home: Home, capsys: Any) -> None:
@@ -105,7 +106,7 @@ def test_the_list_of_campaigns_counts_what_k_missed(tmp_path: Path, home: Home, 
 def test_rounds_beyond_that_bring_nothing_say_so(tmp_path: Path, home: Home) -> None:
     run_to_its_end(begun(tmp_path, home, 1))
     told = summary(home, "small", "c1")
-    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 1, "missed": 0, "cut_short": None}
+    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 1, "incomplete": 0, "missed": 0} | CUT
     assert told["verdict"].endswith("These strategies find no more. 1 round beyond it brought nothing that K=2 missed.")
 
 
@@ -135,6 +136,8 @@ def test_a_strategy_that_keeps_failing_ends_the_looking_and_not_the_convergence(
     run_to_its_end(begin(path, home, campaign="c1", overrides=Overrides(past=6)))
     told = summary(home, "small", "c1")
     assert (told["outcome"], told["past"]["cut_short"]) == ("converged", "not_run")
+    said = "4 rounds beyond it (not_run cut them short), 3 of them without every strategy, brought nothing"
+    assert said in told["verdict"], "failure is not silence beyond it either"
 
 
 def test_a_person_may_stop_the_looking_beyond_and_the_campaign_has_converged(tmp_path: Path, home: Home) -> None:
@@ -145,6 +148,7 @@ def test_a_person_may_stop_the_looking_beyond_and_the_campaign_has_converged(tmp
     people.answer(campaign, Answer("stop", "ann"))
     told = summary(home, "small", "c1")
     assert (told["outcome"], told["past"]["rounds"]) == ("converged", 1)
+    assert "1 round beyond it (a person cut them short) brought nothing that K=2 missed." in told["verdict"]
 
 
 def test_a_replay_agrees_and_tells_what_another_k_would_have_missed(tmp_path: Path, home: Home) -> None:
@@ -176,4 +180,4 @@ def test_a_run_that_ended_in_the_middle_of_a_round_beyond_convergence_goes_on_th
     assert (now.outcome, now.converged_at) == ("running", 3)
     assert main(["resume", "c1", "--home", str(home.root), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 3, "missed": 1, "cut_short": None}
+    assert told["past"] == {"converged_at": 3, "seen_by_then": 1, "rounds": 3, "incomplete": 0, "missed": 1} | CUT

@@ -104,6 +104,13 @@ def test_a_failed_search_names_who_did_not_run() -> None:
     assert "linter did not run three times in a row; a lower bound." in text
 
 
+def test_a_failed_search_does_not_say_three_times_of_who_did_not_run_once() -> None:
+    down = [{"round": number, "strategy": "linter", "reason": "exit code 1"} for number in (3, 4, 5)]
+    once = {"round": 5, "strategy": "prefix", "reason": "timeout"}
+    text = sentence(told(outcome="failed", reason="not_run", quiet=0, not_run=[*down, once]))
+    assert "; linter did not run three times in a row; a lower bound." in text
+
+
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.CONVERGED])
 def test_every_other_outcome_is_named_and_never_sounds_converged(outcome: Outcome) -> None:
     text = sentence(told(outcome=outcome.value, reason="churn", new=[]))

@@ -1,0 +1,21 @@
+"""A search that is to use every angle: an angle along which nobody looked to the end is not used, whatever is quiet."""
+
+from pathlib import Path
+
+from drysweep_pipeline.engine.journal import standing
+from drysweep_pipeline.engine.repeats import turns_left
+from drysweep_pipeline.home import Home
+from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
+
+BROKEN = f"{NO_OWNER} and cast($zone as integer) > 0"
+
+
+def test_an_angle_that_was_not_run_is_not_used_and_its_quiet_neighbours_do_not_make_up_for_it(tmp_path: Path) -> None:
+    registry(tmp_path / "registry", {"api": None, "web": "ann"})
+    angles = {"angles": [{"zone": "1"}, {"zone": "2"}, {"zone": "b"}]}
+    convergence, budget = {"k": 2, "cover": "all_angles"}, {"rounds": 5, "calls": 200}
+    path = declare(tmp_path, {"labels": BROKEN}, labels=angles, convergence=convergence, budget=budget)
+    campaign = run_to_its_end(begin(path, Home(tmp_path / "home")))
+    now = standing(campaign)
+    assert (now.outcome, now.reason, now.rounds, now.quiet) == ("budget_exceeded", "rounds", 5, 2)
+    assert turns_left(campaign, 5) == 1, "the next round takes the angle that is left"
