@@ -87,12 +87,17 @@ def test_every_format_says_what_k_missed_and_that_counts_are_a_lower_bound(tmp_p
     assert text["github"].startswith("::notice title=drysweep small::CONVERGED after 3 rounds (K=2): 1 finding seen by")
 
 
-def test_a_campaign_that_looks_beyond_its_convergence_says_so_meanwhile(tmp_path: Path, home: Home) -> None:
+def test_a_campaign_that_looks_beyond_its_convergence_says_so_meanwhile(
+    tmp_path: Path, home: Home, capsys: Any
+) -> None:
     campaign = begun(tmp_path, home, 3)
     for round in (1, 2, 3, 4):
         steps(campaign, round)
     said = summary(home, "small", "c1")["verdict"]
     assert "quiet for 2 rounds at round 3, looking beyond it; it has not ended." in said
+    assert main(["status", "c1", "--home", str(home.root)]) == 0
+    told = capsys.readouterr().out
+    assert "round 5 is due, driven by the command line; no process works on it, `drysweep resume` goes on\n" in told
 
 
 def test_the_list_of_campaigns_counts_what_k_missed(tmp_path: Path, home: Home, capsys: Any) -> None:

@@ -169,6 +169,12 @@ def test_k_below_two_is_refused_by_name(folder: Path) -> None:
     assert "convergence.k" in error.what
 
 
+def test_a_clean_search_that_nothing_could_block_is_refused(folder: Path) -> None:
+    error = refused(folder, SWEEP + "  convergence: {rule: clean, blocking: []}\n")
+    assert (error.line, error.key) == (16, "convergence.blocking")
+    assert "at least one is needed" in error.what
+
+
 def test_a_key_written_twice_is_refused_with_both_lines(folder: Path) -> None:
     error = refused(folder, SWEEP + "  convergence:\n    k: 2\n    k: 3\n")
     assert error.key == "convergence.k"

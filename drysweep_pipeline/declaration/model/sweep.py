@@ -96,7 +96,9 @@ class Convergence(Part):
         default=2, json_schema_extra={"minimum": 2}, description="How many quiet rounds in a row converge"
     )
     blocking: tuple[Severity, ...] = Field(
-        default=(Severity.BLOCKER, Severity.MAJOR), description="The severities that keep a round from being clean"
+        default=(Severity.BLOCKER, Severity.MAJOR),
+        min_length=1,  # where nothing blocks, every round is clean, whatever it raises
+        description="The severities that keep a round from being clean",
     )
     cover: Literal["none", "all_angles"] = Field(
         default="none", description="all_angles: every angle must have been used on this snapshot as well"
