@@ -276,10 +276,12 @@ def _silence(said: Contents) -> str:
         return "No round was quiet: nothing was spent on silence, and nothing is known of it."
     repeated = sum(point.quiet and point.repeat for point in said.figures.curve)
     dollars = f" and ${quiet.cost_usd:,.2f} of ${quiet.of_cost_usd:,.2f}" if quiet.of_cost_usd else ""
+    # Under the clean rule a quiet round may bring much that is new and does not block.
+    what = "nothing unsettled that blocks" if said.told["rule"] == Rule.CLEAN else "nothing new"
     return (
         f"{count(quiet.rounds, 'quiet round')} took {share(quiet.calls, quiet.of_calls, 'calls')}, "
-        f"{quiet.seconds:,.1f} of {quiet.of_seconds:,.1f} seconds{dollars}. That is what it cost to look where nothing "
-        f"new turned up{_repeats(repeated, quiet.rounds)}."
+        f"{quiet.seconds:,.1f} of {quiet.of_seconds:,.1f} seconds{dollars}. That is what it cost to look where {what} "
+        f"turned up{_repeats(repeated, quiet.rounds)}."
     )
 
 

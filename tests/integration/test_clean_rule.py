@@ -20,6 +20,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.replay import pipeline
 from drysweep_pipeline.replay.scenario import read_scenario
+from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
 from tests.sweeps import begin, declare, steps
 
@@ -241,3 +242,18 @@ def test_what_a_campaign_raised_last_is_told_as_raised_whatever_later_campaigns_
     for campaign in ("c1", "c2"):
         blocking = summary(home, "twice", campaign)["blocking"]
         assert (blocking["raised"], blocking["open"]) == (1, 0), "nobody can say that nobody raised it again"
+
+
+def test_a_page_does_not_call_clean_rounds_that_brought_something_new_rounds_without_news(tmp_path: Path) -> None:
+    path = tmp_path / "nits.yaml"
+    path.write_text(
+        "why: Nits do not block.\nconvergence: {rule: clean}\nexpect: {}\nrounds:\n"
+        "  - finders: {a: [{subject: s1, kind: k, severity: nit}]}\n"
+        "  - finders: {a: [{subject: s2, kind: k, severity: nit}]}\n"
+    )
+    home = Home(tmp_path / "home")
+    [told] = pipeline.replay(read_scenario(path), pipeline.steps, home)
+    assert (told["outcome"], told["new"]) == ("converged", [1, 1])
+    page = str(FORMATS["html"](home, "nits", "c1"))
+    assert "to look where nothing unsettled that blocks turned up" in page
+    assert "nothing new turned up" not in page

@@ -21,7 +21,8 @@ LEDGER = (
     *("not_run_keeps_valid_rows", "numbers_and_text_differ", "people_act_on_what_others_found"),
     *("calls_trip_while_judging_with_k_left", "calls_trip_during_the_wave", "continue_lifts_every_ceiling"),
     *("escalated_then_decided", "labels_hold_slashes_and_numbers", "dry_churn_across_campaigns"),
-    *("churn_asks_though_only_nits_came", "churn_needs_the_same_scope"),
+    *("churn_asks_though_only_nits_came", "churn_needs_the_same_scope", "odd_keys_cost_their_row_only"),
+    *("cover_wants_finders_to_have_run", "undecided_of_another_campaign_waits_until_it_is_sighted"),
 )
 # What only a real run has: when things happened, and what its report says beside the keys of an answer.
 KEYS = (
