@@ -228,9 +228,11 @@ def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> Non
     # Nobody else is publishing, so whatever another process left half made is not being made any more.
     for leftover in part.parent.glob(f".{home.history.name}.*.part*"):
         leftover.unlink(missing_ok=True)
-    if home.history.exists():
-        shutil.copyfile(home.history, part)
     try:
+        if home.history.exists():
+            shutil.copyfile(home.history, part)
+        else:
+            bring_up(part)
         if not _applied(part, home, sweep, ledger, anew):
             bring_up(part)
             _applied(part, home, sweep, ledger, anew)

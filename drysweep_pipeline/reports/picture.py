@@ -25,7 +25,7 @@ def curve(home: Home, sweep: str, campaign: str) -> charts.Chart | None:
         until = next((event["round"] for event in past.events() if event["name"] == CONVERGED_AT), None)
     if not points:
         return None
-    drawn = charts.discovery(points, head["k"], head["quiet"], until)
+    drawn = charts.discovery(points, head["k"], head["quiet"], until, is_for_phones=False)
     return replace(drawn, svg=_whole(drawn.svg)) if drawn.svg else drawn
 
 

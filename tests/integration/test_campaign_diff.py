@@ -1,27 +1,13 @@
 """``campaign_diff(a, b)``: what became of findings between two campaigns, as far as anybody looked."""
 
-from pathlib import Path
-
 import pytest
 
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.history import query
-from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome, State
-from tests.publishing import JANUARY, MARCH, Sweeping, ask, copied, one_campaign
+from tests.publishing import JANUARY, MARCH, Sweeping, ask
 
 CHANGES = "select label, change from campaign_diff('c1', 'c2') order by label"
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
-    """``c1`` converged; ``one`` sighted api/no_owner, ``two`` web/no_owner, and api/old was rejected."""
-    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("built"))))
-
-
-@pytest.fixture
-def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
-    return copied(built, tmp_path)
 
 
 def test_what_is_not_seen_is_not_gone_however_well_it_was_looked_for(swept: Sweeping) -> None:

@@ -14,7 +14,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import FORMATS, WRITTEN, write_report
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Outcome, RoundKey, State
-from tests.publishing import JANUARY, MARCH, Sweeping, ask, copied, fp, one_campaign
+from tests.publishing import JANUARY, MARCH, Sweeping, ask, fp
 from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end
 
 
@@ -23,47 +23,35 @@ def sweeping(tmp_path: Path) -> Sweeping:
     return Sweeping(Home(tmp_path))
 
 
-@pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
-    """For tests that only read."""
-    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("read"))))
-
-
-@pytest.fixture
-def swept(read: Sweeping, tmp_path: Path) -> Sweeping:
-    """The same, for tests that go on with it."""
-    return copied(read, tmp_path)
-
-
-def test_a_campaign_says_what_it_saw_what_was_judged_and_what_it_took(read: Sweeping) -> None:
+def test_a_campaign_says_what_it_saw_what_was_judged_and_what_it_took(built: Sweeping) -> None:
     said = "campaign, outcome, k, rule, rounds, seen, confirmed, rejected, undecided, calls"
     sql = f"select {said}, snapshot, not_searched, cost_usd from campaigns"
-    assert ask(read, sql) == [("c1", "converged", 2, "dry", 3, 3, 2, 1, 0, 9, "snap", 3, 1.5)]
+    assert ask(built, sql) == [("c1", "converged", 2, "dry", 3, 3, 2, 1, 0, 9, "snap", 3, 1.5)]
 
 
-def test_findings_leave_the_rejected_out_and_all_findings_do_not(read: Sweeping) -> None:
+def test_findings_leave_the_rejected_out_and_all_findings_do_not(built: Sweeping) -> None:
     sql = "select label, status, first_round, last_round, sightings, strategies, outcome from {} order by label"
     api, web = (
         ("api/no_owner", "open", 1, 3, 2, ["one"], "converged"),
         ("web/no_owner", "open", 2, 2, 1, ["two"], "converged"),
     )
-    assert ask(read, sql.format("findings")) == [api, web]
+    assert ask(built, sql.format("findings")) == [api, web]
     rejected = ("api/old", "rejected", 1, 1, 2, ["one", "two"], "converged")
-    assert ask(read, sql.format("all_findings")) == [api, rejected, web]
+    assert ask(built, sql.format("all_findings")) == [api, rejected, web]
 
 
-def test_a_finding_says_what_it_is(read: Sweeping) -> None:
+def test_a_finding_says_what_it_is(built: Sweeping) -> None:
     said = "fp, severity, subject, kind, scope, title, path, line, attributes"
     sql = f"select {said} from findings where label = 'api/no_owner'"
-    assert ask(read, sql) == [
+    assert ask(built, sql) == [
         (fp("api/no_owner"), "major", "api", "no_owner", "api", "no_owner: api", "a.yaml", 3, '{"extra": 1}')
     ]
 
 
-def test_each_strategys_yield_tells_what_it_alone_found(read: Sweeping) -> None:
+def test_each_strategys_yield_tells_what_it_alone_found(built: Sweeping) -> None:
     said = "strategy, found, unique_found, shared, calls, cost_per_unique, calls_per_unique"
     sql = f"select {said} from strategy_yield order by 1"
-    assert ask(read, sql) == [("one", 2, 1, 1, 3, 0.75, 3.0), ("two", 2, 1, 1, 3, 0.75, 3.0)]
+    assert ask(built, sql) == [("one", 2, 1, 1, 3, 0.75, 3.0), ("two", 2, 1, 1, 3, 0.75, 3.0)]
 
 
 def test_a_later_round_says_what_a_finding_is_now_and_a_backfill_does_not(sweeping: Sweeping) -> None:
@@ -76,11 +64,11 @@ def test_a_later_round_says_what_a_finding_is_now_and_a_backfill_does_not(sweepi
     assert found == [("second", "nit", "early", "late", 2, 3)]
 
 
-def test_what_was_rejected_is_in_no_findings_of_any_time_unless_asked_for(read: Sweeping) -> None:
-    for macro, instant in (("findings_as_of", JANUARY), ("findings_known_at", read.clock)):
+def test_what_was_rejected_is_in_no_findings_of_any_time_unless_asked_for(built: Sweeping) -> None:
+    for macro, instant in (("findings_as_of", JANUARY), ("findings_known_at", built.clock)):
         sql = f"select count(*) filter (label = 'api/old'), count(*) from {{}}{macro}('{instant.isoformat()}')"
-        assert ask(read, sql.format("")) == [(0, 2)]
-        assert ask(read, sql.format("all_")) == [(1, 3)]
+        assert ask(built, sql.format("")) == [(0, 2)]
+        assert ask(built, sql.format("all_")) == [(1, 3)]
 
 
 def test_a_backfill_changes_what_was_in_the_material_but_not_what_was_known(sweeping: Sweeping) -> None:
@@ -199,8 +187,8 @@ def test_a_history_that_nobody_published_is_not_found(tmp_path: Path) -> None:
         "with f as (select * from new_between('2025-01-01', '2027-01-01')) select * from f",
     ],
 )
-def test_an_analyst_may_ask(read: Sweeping, sql: str) -> None:
-    assert query(read.home, sql).num_rows > 0
+def test_an_analyst_may_ask(built: Sweeping, sql: str) -> None:
+    assert query(built.home, sql).num_rows > 0
 
 
 @pytest.mark.parametrize(
@@ -216,19 +204,19 @@ def test_an_analyst_may_ask(read: Sweeping, sql: str) -> None:
         "",
     ],
 )
-def test_an_analyst_may_not(read: Sweeping, sql: str) -> None:
+def test_an_analyst_may_not(built: Sweeping, sql: str) -> None:
     with pytest.raises(DrysweepError) as refused:
-        query(read.home, sql)
+        query(built.home, sql)
     assert refused.value.exit_code == 2
 
 
-def test_an_answer_that_is_too_long_is_refused_not_cut(read: Sweeping) -> None:
+def test_an_answer_that_is_too_long_is_refused_not_cut(built: Sweeping) -> None:
     with pytest.raises(Refused, match="more than 1 rows"):
-        query(read.home, "from findings", max_rows=1)
+        query(built.home, "from findings", max_rows=1)
 
 
-def test_a_summary_has_what_run_prints(read: Sweeping) -> None:
-    told = summary(read.home, "registry", "c1")
+def test_a_summary_has_what_run_prints(built: Sweeping) -> None:
+    told = summary(built.home, "registry", "c1")
     assert told == {
         "schema_version": 1,
         "sweep": "registry",
@@ -291,9 +279,9 @@ def test_a_summary_tells_who_did_not_run_and_what_people_did(sweeping: Sweeping)
     assert told["states"] == {"api/old": "fixed"}
 
 
-def test_a_campaign_nobody_started_is_not_found(read: Sweeping) -> None:
+def test_a_campaign_nobody_started_is_not_found(built: Sweeping) -> None:
     with pytest.raises(NotFound, match="c9"):
-        summary(read.home, "registry", "c9")
+        summary(built.home, "registry", "c9")
 
 
 def test_reports_land_whole_and_the_summary_names_one(swept: Sweeping) -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.reference import Described, reference
-from drysweep_pipeline.home import Home
-from tests.publishing import Sweeping, ask, one_campaign
+from tests.publishing import Sweeping, ask
 
 FINDING = """
     fp status state verdict severity subject kind scope title path line owner attributes first_campaign first_round
@@ -39,11 +38,6 @@ TOTALS = (
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
-    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("read"))))
-
-
-@pytest.fixture(scope="module")
 def described() -> dict[str, Described]:
     return {each.called: each for each in reference()}
 
@@ -59,9 +53,9 @@ def test_every_row_that_may_be_taken_for_a_total_has_an_outcome(described: dict[
     assert "outcome" in {column.name for column in described[called].columns}
 
 
-def test_every_description_begins_with_what_one_row_is(described: dict[str, Described], read: Sweeping) -> None:
+def test_every_description_begins_with_what_one_row_is(described: dict[str, Described], built: Sweeping) -> None:
     assert [each.called for each in described.values() if not each.grain.startswith("One row ")] == []
-    told = ask(read, "select view_name, comment from duckdb_views() where not internal and schema_name = 'main'")
+    told = ask(built, "select view_name, comment from duckdb_views() where not internal and schema_name = 'main'")
     assert dict(told) == {each.name: each.grain for each in described.values() if each.called == each.name}
 
 
@@ -72,20 +66,20 @@ def test_every_instant_is_told_in_utc(described: dict[str, Described]) -> None:
     assert {types[name] for name in instants} == {"TIMESTAMP WITH TIME ZONE"}
 
 
-def test_every_view_column_and_macro_is_explained_in_the_file_itself(read: Sweeping) -> None:
-    with history(read.home) as connection:
+def test_every_view_column_and_macro_is_explained_in_the_file_itself(built: Sweeping) -> None:
+    with history(built.home) as connection:
         for kind, name in (("columns", "column_name"), ("views", "view_name"), ("functions", "function_name")):
             where = "not internal and schema_name = 'main' and comment is null"
             assert connection.execute(f"select {name} from duckdb_{kind}() where {where}").fetchall() == []
 
 
-def test_what_is_explained_is_what_there_is(described: dict[str, Described], read: Sweeping) -> None:
-    views = ask(read, "select view_name from duckdb_views() where not internal and schema_name = 'main'")
-    macros = ask(read, "select function_name from duckdb_functions() where not internal and schema_name = 'main'")
+def test_what_is_explained_is_what_there_is(described: dict[str, Described], built: Sweeping) -> None:
+    views = ask(built, "select view_name from duckdb_views() where not internal and schema_name = 'main'")
+    macros = ask(built, "select function_name from duckdb_functions() where not internal and schema_name = 'main'")
     assert sorted(name for (name,) in views + macros) == sorted(each.name for each in described.values())
     assert {column.meaning for each in described.values() for column in each.columns} >= {"the way of looking"}
 
 
-def test_the_history_tells_when_and_up_to_which_round_it_was_published(read: Sweeping) -> None:
+def test_the_history_tells_when_and_up_to_which_round_it_was_published(built: Sweeping) -> None:
     sql = "select sweep, campaign, round, outcome, rounds, now() - published_at < interval 1 hour from published()"
-    assert ask(read, sql) == [("registry", "c1", 3, "converged", 3, True)]
+    assert ask(built, sql) == [("registry", "c1", 3, "converged", 3, True)]

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,9 +11,8 @@ import pytest
 
 from drysweep_pipeline.history import history, publish
 from drysweep_pipeline.history.parquet import OF_A_CAMPAIGN, OF_A_SWEEP
-from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome, State
-from tests.publishing import MARCH, Sweeping, copied, fp, one_campaign
+from tests.publishing import MARCH, Sweeping, copied, fp
 
 TABLES = (*OF_A_CAMPAIGN, *OF_A_SWEEP)
 # An id that looks like a number, and would be another one if it were taken for it.
@@ -22,19 +20,9 @@ LATER = "2026.10"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
-    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("built"))))
-
-
-@pytest.fixture
-def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
-    return copied(built, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
+def read(built: Sweeping, tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
     """Two sweeps, one of them with two campaigns, all of which stand."""
-    sweeping = one_campaign(Sweeping(Home(tmp_path_factory.mktemp("read"))))
+    sweeping = copied(built, tmp_path_factory.mktemp("read"))
     sweeping.start(LATER, MARCH)
     sweeping.round(LATER, 1, {"one": ["api/no_owner", "db/open"], "two": None}, Outcome.BUDGET_EXCEEDED, "rounds")
     other = Sweeping(sweeping.home, "code")

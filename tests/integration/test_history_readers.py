@@ -13,7 +13,7 @@ import pytest
 from drysweep_pipeline.history import history, publish
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome
-from tests.publishing import MARCH, Sweeping, ask, copied, one_campaign
+from tests.publishing import MARCH, Sweeping, ask
 
 ROOT = Path(__file__).parents[2]
 SHELL = Path(sys.prefix) / "bin" / "duckdb"
@@ -52,16 +52,6 @@ sweeping = Sweeping(Home(Path(sys.argv[1])))
 with sweeping.ledger() as ledger:
     publish(sweeping.home, sweeping.name, ledger)
 """
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
-    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("built"))))
-
-
-@pytest.fixture
-def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
-    return copied(built, tmp_path)
 
 
 @contextmanager

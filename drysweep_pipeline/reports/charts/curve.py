@@ -10,16 +10,18 @@ from drysweep_pipeline.reports.figures import Point
 _WIDE, _NARROW = 640, 260
 
 
-def discovery(curve: Sequence[Point], k: int, quiet: int, until: int | None = None) -> Chart:
+def discovery(
+    curve: Sequence[Point], k: int, quiet: int, until: int | None = None, *, is_for_phones: bool = True
+) -> Chart:
     """Draw what each round brought and how that added up, with what is to be known of each round below it.
 
     ``quiet``: how many rounds count toward ``k``, at the end or, where the campaign looked beyond its convergence, up
-    to the round ``until``.
+    to the round ``until``. ``is_for_phones``: whether it is drawn for a narrow page as well.
     """
     return chart(
         _says(curve, k, quiet, until),
         wide=lambda: _drawn(curve, k, quiet, until, _WIDE),
-        narrow=lambda: _drawn(curve, k, quiet, until, _NARROW),
+        narrow=(lambda: _drawn(curve, k, quiet, until, _NARROW)) if is_for_phones else None,
     )
 
 

@@ -1,0 +1,42 @@
+"""A small history that several files ask about, and what is cheaper made once than for every home."""
+
+import importlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drysweep_pipeline.history.edition import bring_up
+from drysweep_pipeline.home import Home
+from tests.publishing import Sweeping, copied, one_campaign
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _first_histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have every home begin with a copy of one empty history: to make it is half of what a campaign's start takes."""
+    empty = tmp_path_factory.mktemp("empty") / "history.duckdb"
+    bring_up(empty)
+
+    def brought_up(file: Path) -> None:
+        if file.exists():
+            bring_up(file)
+        else:
+            shutil.copyfile(empty, file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        # By its name in full: the package has a function that is called like the module.
+        patch.setattr(importlib.import_module("drysweep_pipeline.history.publish"), "bring_up", brought_up)
+        yield
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
+    """``c1`` converged: ``one`` sighted api/no_owner, ``two`` web/no_owner, and api/old was rejected. To be read."""
+    return one_campaign(Sweeping(Home(tmp_path_factory.mktemp("built"))))
+
+
+@pytest.fixture
+def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
+    """The same, for tests that go on with it."""
+    return copied(built, tmp_path)
