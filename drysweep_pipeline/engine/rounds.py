@@ -13,7 +13,7 @@ from types import MappingProxyType
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Budget, Spent
 from drysweep_pipeline.convergence import RoundResult, Standing, after_round, is_quiet
-from drysweep_pipeline.engine import actions, churn, closings, journal, judging, moves, standing
+from drysweep_pipeline.engine import actions, behind, churn, closings, journal, judging, moves, standing
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.planning import check_due
@@ -63,6 +63,7 @@ def take_in(campaign: Campaign, round: int) -> IntakeReport:
             return _reported(manifest, done)
         # A campaign that was stopped meanwhile takes nothing in that it would never decide.
         check_due(campaign, round)
+        behind.check_before(ledger, campaign, round)
         with ledger.transaction():
             actions.take_in_deeds(ledger, campaign)
             landed = journal.read_landed(campaign, round)

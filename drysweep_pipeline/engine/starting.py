@@ -8,7 +8,7 @@ from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import Fingerprint, ScriptedMaterial
 from drysweep_pipeline.declaration.reach import reach_problems
 from drysweep_pipeline.durable import read_json, write_json
-from drysweep_pipeline.engine import standing
+from drysweep_pipeline.engine import behind, standing
 from drysweep_pipeline.engine.campaign import (
     FILE,
     NO_OVERRIDES,
@@ -55,7 +55,8 @@ def start(
     A ``queued`` one takes its place in the order now, and starts when those recorded before it have ended. One that
     looks again reads the snapshot that ``looked_again`` names, and the material as it is now need not be there.
     Raises ``DeclarationError`` for a bad id, bad overrides or a secret that is not known here, ``MaterialError``
-    where the material is out of reach, ``Refused`` where the declaration changed meanwhile.
+    where the material is out of reach, ``Refused`` where the declaration changed meanwhile, ``IntegrityError`` where
+    the ledger lacks what was landed.
     """
     sweep_home = home.sweep(declaration.sweep.name)
     check_overrides(declaration, overrides)
@@ -68,6 +69,7 @@ def start(
                 f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}"
             )
         if (sweep_home.landing(name) / FILE).exists():
+            behind.check_all_campaigns(ledger, sweep_home)
             recorded = _same(load(home, declaration.sweep.name, name), declaration, overrides)
         else:
             _same_identity(sweep_home, declaration)

@@ -153,6 +153,13 @@ def rounds_taken(ledger: Ledger) -> dict[tuple[str, int], RoundRow]:
     return found
 
 
+def rounds_of(ledger: Ledger, campaign: str) -> int | None:
+    """Return how many rounds of a campaign were taken in, or None where the ledger does not know it."""
+    query = "select (select count(*) from rounds r where r.campaign = c.campaign) from campaigns c where campaign = ?"
+    rows = ledger.connection.execute(query, [campaign]).fetchall()
+    return rows[0][0] if rows else None
+
+
 def record_round(
     ledger: Ledger, manifest: Manifest, counts: Counts, reopened: int, complete: bool, at: datetime
 ) -> None:

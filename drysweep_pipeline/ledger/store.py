@@ -58,9 +58,14 @@ class Ledger:
 
 @contextmanager
 def open_ledger(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
-    """Yield the ledger for writing. Raises ``Busy``, naming who holds it, after ``wait_seconds``."""
-    with locked(path, wait_seconds=wait_seconds), opened(path, wait_seconds=wait_seconds) as ledger:
-        yield ledger
+    """Yield the ledger for writing, a new one where there is none and nothing was decided yet.
+
+    Raises ``Busy``, naming who holds it, after ``wait_seconds``, ``IntegrityError`` where it is gone or unreadable.
+    """
+    with locked(path, wait_seconds=wait_seconds):
+        _check_there(path)
+        with opened(path, wait_seconds=wait_seconds) as ledger:
+            yield ledger
 
 
 @contextmanager
@@ -140,9 +145,21 @@ def _connect(path: Path, wait_seconds: float) -> duckdb.DuckDBPyConnection:
     raise AssertionError("unreachable: the retry returns or raises")
 
 
+def _check_there(path: Path) -> None:
+    """Raise ``IntegrityError`` where a ledger is gone, or emptied, that rounds were taken into."""
+    # DuckDB would make a new one of either, to which everything that was ever seen is new.
+    gone = not path.exists()
+    if (gone or not path.stat().st_size) and any((path.parent / "landing").glob("*/r*/decision.json")):
+        raise _unreadable(path, "the ledger is gone" if gone else "the ledger is empty")
+
+
+def rebuild_it(path: Path) -> str:
+    """Return what helps where the ledger at ``path`` is not what it was."""
+    return f"`drysweep rebuild {path.parent.name}` makes it anew from what was landed"
+
+
 def _unreadable(path: Path, what: str) -> IntegrityError:
-    help = f"`drysweep rebuild {path.parent.name}` makes it anew from what was landed"
-    return IntegrityError(what, file=path, help=help)
+    return IntegrityError(what, file=path, help=rebuild_it(path))
 
 
 def _held_elsewhere(error: Exception) -> bool:

@@ -1,0 +1,83 @@
+"""A ledger that is not the one of its landing, such as none or an old copy: nobody goes on with it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drysweep_pipeline.cli import main
+from drysweep_pipeline.engine import rounds
+from drysweep_pipeline.engine.planning import plan
+from drysweep_pipeline.engine.wave import wave
+from drysweep_pipeline.errors import IntegrityError
+from drysweep_pipeline.home import Home
+from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a sweep and a home in which one campaign ended and another is past its first round."""
+    place = tmp_path_factory.mktemp("behind")
+    registry(place / "registry", {"api": None, "web": "team"})
+    home, file = Home(place / "home"), declare(place, {"labels": NO_OWNER})
+    run_to_its_end(begin(file, home, campaign="c1"))
+    shutil.copy(home.sweep("small").ledger, place / "old.duckdb")
+    steps(begin(file, home, campaign="c2"), 1)
+    return place
+
+
+def gone(ledger: Path, old: Path) -> None:
+    ledger.unlink()
+
+
+def emptied(ledger: Path, old: Path) -> None:
+    ledger.write_bytes(b"")
+
+
+def restored(ledger: Path, old: Path) -> None:
+    shutil.copy(old, ledger)
+
+
+@pytest.mark.parametrize("put", [gone, emptied, restored])
+def test_nothing_goes_on_with_a_ledger_that_lacks_what_was_landed_until_it_is_rebuilt(
+    swept: Path, tmp_path: Path, put: Any, capsys: Any
+) -> None:
+    shutil.copytree(swept / "home", tmp_path / "home")
+    place = Home(tmp_path / "home").sweep("small")
+    put(place.ledger, swept / "old.duckdb")
+    landed = sorted(place.root.glob("landing/**/*"))
+    at = ["--home", str(tmp_path / "home"), "--json"]
+    for command in (
+        ["run", str(swept / "sweep.yaml"), "--campaign", "c3"],
+        ["run", str(swept / "sweep.yaml"), "--campaign", "c2", "--as-of", "2026-01-01"],
+        ["resume", "small/c2"],
+        ["stop", "small/c2", "--by", "ann"],
+        ["findings", "fix", "api/no_owner", "--by", "ann", "--evidence", "file:services/api.yaml:1"],
+    ):
+        assert main([*command, *at]) == 7, command
+        said = json.loads(capsys.readouterr().out)
+        assert (said["code"], said["file"]) == ("integrity", str(place.ledger))
+        assert "drysweep rebuild small" in said["help"]
+    assert sorted(place.root.glob("landing/**/*")) == landed
+    assert place.ledger.exists() == (put is not gone)
+    assert main(["rebuild", "small", *at]) == 0
+    capsys.readouterr()
+    assert main(["verify", "small", *at]) == 0
+
+
+def test_a_round_is_not_taken_into_a_ledger_that_was_taken_away_while_it_was_searched(
+    swept: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(swept / "home", tmp_path / "home")
+    home = Home(tmp_path / "home")
+    campaign = begin(swept / "sweep.yaml", home, campaign="c2")
+    plan(campaign, 2)
+    list(wave(campaign, 2))
+    restored(campaign.home.ledger, swept / "old.duckdb")
+    before = ledger_rows(campaign)
+    with pytest.raises(IntegrityError, match="lacks round 1 of c2"):
+        rounds.take_in(campaign, 2)
+    assert ledger_rows(campaign) == before
+    assert not (campaign.folder(2) / "decision.json").exists()
