@@ -9,6 +9,7 @@
     │   ├── NotFound          no such sweep, campaign or finding
     │   └── RoundGap          a round before the one that is due, or beyond it
     ├── IntegrityError        landed files or the ledger are not what was recorded
+    ├── SystemRefusal         the operating system refused: no room, no permission, too many open files
     └── Busy                  somebody else holds what is needed; try later
 
 Each takes its culprits as data and says what, which, the effect and what helps, and has a ``code``: the word for its
@@ -131,6 +132,12 @@ class IntegrityError(DrysweepError):
 
     exit_code = 7
     code = "integrity"
+
+
+class SystemRefusal(DrysweepError):
+    """The operating system refused what was needed, such as room on the disk; what was landed is kept."""
+
+    code = "system"
 
 
 class Busy(DrysweepError):

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from drysweep_pipeline import interruption
+from drysweep_pipeline import interruption, system
 from drysweep_pipeline.cli import (
     backfill,
     campaigns,
@@ -130,6 +130,8 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if (refused := system.refusal(error)) is not None:
+            return refusing.refuse(refused, as_json=as_json)
         if not interruption.is_one(error):
             return refusing.unexpected(error, given, as_json=as_json)
         code = refusing.INTERRUPTED

@@ -11,7 +11,8 @@ from drysweep_pipeline.ledger import Ledger
 def repair(ledger: Ledger, campaign: Campaign) -> None:
     """Take in the decision of a campaign's last round, and what people did last, where that was landed only.
 
-    What was taken in and not made visible is published. Raises ``IntegrityError`` where the ledger lacks more than that.
+    What was taken in and not made visible is published. Raises ``IntegrityError`` where the ledger lacks more than
+    that.
     """
     behind.check_all_campaigns(ledger, campaign.home)
     rounds.recommit(ledger, campaign)

@@ -27,7 +27,7 @@ from drysweep_pipeline.keeping.frozen import faults_of as faults_of_snapshots
 from drysweep_pipeline.keeping.landed import faults_of as faults_of_landing
 from drysweep_pipeline.keeping.rebuilding import BUILDING, fill
 from drysweep_pipeline.keeping.steps import Step
-from drysweep_pipeline.ledger import Ledger, locked, opened
+from drysweep_pipeline.ledger import Ledger, locked_to_look, opened
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger.comparing import differences
 
@@ -66,7 +66,7 @@ def _of_ledger(home: Home, place: SweepHome, say: Say, told: set[Path]) -> Itera
     with tempfile.TemporaryDirectory(prefix="drysweep-verify-") as folder, ExitStack() as stack:
         copy, built = Path(folder, "ledger.duckdb"), Path(folder, "landed.duckdb")
         try:
-            with locked(place.ledger):
+            with locked_to_look(place.ledger):
                 at = datetime.now(UTC)
                 _copy(place.ledger, copy)
                 # Whatever is published from now on, this goes on reading what was there.

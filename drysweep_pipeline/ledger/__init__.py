@@ -4,6 +4,15 @@
 faster lookup; uniqueness is kept by the single-writer transaction. Analysts never open this file, see ``history``.
 """
 
-from drysweep_pipeline.ledger.store import Ledger, check_readable, is_sound, locked, open_ledger, opened, rebuild_it
+from drysweep_pipeline.ledger.store import (
+    Ledger,
+    check_readable,
+    is_sound,
+    locked,
+    locked_to_look,
+    open_ledger,
+    opened,
+    rebuild_it,
+)
 
-__all__ = ["Ledger", "check_readable", "is_sound", "locked", "open_ledger", "opened", "rebuild_it"]
+__all__ = ["Ledger", "check_readable", "is_sound", "locked", "locked_to_look", "open_ledger", "opened", "rebuild_it"]

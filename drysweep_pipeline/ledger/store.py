@@ -1,14 +1,16 @@
 """Opening the ledger: one writer at a time, waited for within bounds, and named when it does not let go."""
 
+import errno
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import filelock
 
+from drysweep_pipeline import system
 from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.errors import Busy, IntegrityError
 from drysweep_pipeline.ledger.schema import migrate
@@ -85,11 +87,24 @@ def locked(path: Path, *, wait_seconds: float = 60) -> Iterator[None]:
 
 
 @contextmanager
+def locked_to_look(path: Path, *, wait_seconds: float = 60) -> Iterator[None]:
+    """Keep everybody else from the ledger as ``locked``, but where nothing can be written: nobody could."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, wait_seconds=wait_seconds))
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES):
+                raise
+        yield
+
+
+@contextmanager
 def opened(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
     """Yield the ledger for writing, to who holds its lock or has it alone; what a dead process left is folded in.
 
-    Raises ``Busy`` where another program holds the file, ``IntegrityError`` where it cannot be opened, or where what
-    is done with it comes upon a part that cannot be read.
+    Raises ``Busy`` where another program holds the file, ``SystemRefusal`` where the disk has no room or may not be
+    written, ``IntegrityError`` where it cannot be opened, or where what is done with it comes upon a part that cannot
+    be read.
     """
     connection = _connect(path, wait_seconds)
     try:
@@ -98,6 +113,9 @@ def opened(path: Path, *, wait_seconds: float = 60) -> Iterator[Ledger]:
         migrate(connection, str(path))
         yield Ledger(path, connection)
     except duckdb.Error as error:
+        # A disk without room invalidates an open database, and leaves the file what it was.
+        if (refused := system.refusal(error)) is not None:
+            raise refused from error
         if not _DAMAGED.search(str(error)):
             raise
         raise _unreadable(path, f"the ledger cannot be read: {first_line(error)}") from None
@@ -141,6 +159,8 @@ def _connect(path: Path, wait_seconds: float) -> duckdb.DuckDBPyConnection:
                 file=path,
                 help="close it there; to query, use `drysweep sql`, which reads the published history",
             ) from None
+        if (refused := system.refusal(error)) is not None:
+            raise refused from error
         raise _unreadable(path, f"the ledger cannot be opened: {first_line(error)}") from None
     raise AssertionError("unreachable: the retry returns or raises")
 

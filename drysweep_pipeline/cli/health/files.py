@@ -103,6 +103,8 @@ def _ledgers(home: Home) -> Iterator[Check]:
             with open_ledger(path, wait_seconds=1) as ledger:
                 check_readable(ledger)
                 yield Check(f"ledger {name}", True, "opens, and nobody else holds it", file=str(path))
+        except OSError as error:
+            yield Check(f"ledger {name}", False, f"cannot be held: {error.strerror or error}", None, str(path))
         except DrysweepError as error:
             help = error.help or f"drysweep rebuild {name} makes it from what landed"
             yield Check(f"ledger {name}", False, error.what, help, str(path))
