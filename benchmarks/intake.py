@@ -134,7 +134,7 @@ def _land(ledger: Ledger, case: Case) -> None:
             "last": (number + 1) * each,
         }
         ledger.connection.execute(_CANDIDATES.replace("PATH", str(path)), given)
-        files.append(LandedFile(path.name, landing.sha256_of(path), path.stat().st_size, each))
+        files.append(landing.landed(path, each))
     write_json(case.wave / "files.json", {"files": [asdict(file) for file in files]})
 
 

@@ -107,7 +107,7 @@ class Past:
         with scratch() as connection:
             given = {"strategy": name, "first": first, "rows": rows, "findings": self.findings}
             connection.execute(_LANDED.replace("PATH", str(path)), given)
-        file = landing.LandedFile(path.name, landing.sha256_of(path), path.stat().st_size, rows)
+        file = landing.landed(path, rows)
         attempt = landing.Attempt(1, "ok", None, 0.1, Usage(1))
         return landing.StrategyRun(name, "sql", "ok", None, {}, 0, 7, (attempt,), file)
 

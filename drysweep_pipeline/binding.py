@@ -11,7 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.sandbox import LOCKED, first_line
+from drysweep_pipeline.sandbox import LOCKED
+from drysweep_pipeline.wording import first_line
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from drysweep_pipeline.history import findings, history
 from drysweep_pipeline.history.findings import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import BY_PEOPLE, LOGGED, WITHDRAWN
+from drysweep_pipeline.wording import count
 
 # What happens in a round, in its order: it is intake that reopens and lets risks run out, and people come last.
 _SIGHTING, _BY_RULE, _VERDICT, _BY_PEOPLE, _ABSENCE = range(5)
@@ -190,7 +191,7 @@ def _seen(finding: Row) -> str:
 
 def _unseen(finding: Row) -> str:
     times = finding["not_observed"]
-    return f", and {times} later campaign{'s' if times > 1 else ''} did not observe it" if times else ""
+    return f", and {count(times, 'later campaign')} did not observe it" if times else ""
 
 
 def _said(finding: Row, ruling: Row | None) -> str:

@@ -24,6 +24,7 @@ from drysweep_pipeline.errors import RowsRefused
 from drysweep_pipeline.mentions import folded, scrubbed, sql_folded
 from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.scratch import scratch
+from drysweep_pipeline.spelling import literal
 from drysweep_pipeline.values import Severity
 
 TEXT_FIELDS = ("subject", "kind", "severity", "scope", "title", "path", "owner", "evidence")
@@ -418,11 +419,11 @@ def _complete_sql(
     attributes = given_columns["attributes"].sql if given else _attributes(given_columns)
     named = zip(fields, tokens, strict=True)
     unfit = f"when {given_columns[_UNFIT].sql} is not null then {given_columns[_UNFIT].sql}" if given else ""
-    missing = " ".join(f"when {token} is null then {_literal(f'missing_field: {name}')}" for name, token in named)
+    missing = " ".join(f"when {token} is null then {literal(f'missing_field: {name}')}" for name, token in named)
     severities = ", ".join(f"'{severity}'" for severity in Severity)
     columns = ", ".join(f"{expression} as {name}" for name, expression in wanted.items())
     return f"""
-        select {fingerprint.sql_identity(tokens)} as identity, {_literal(strategy)} as strategy,
+        select {fingerprint.sql_identity(tokens)} as identity, {literal(strategy)} as strategy,
             row_number() over () as row, {columns}, {attributes} as attributes,
             case {unfit} {missing} when {wanted["severity"]} not in ({severities})
                 then 'bad_severity: ' || {wanted["severity"]} end as reason
@@ -437,7 +438,7 @@ def _standard(name: str, columns: _Columns) -> str:
 
 
 def _attributes(columns: _Columns) -> str:
-    pairs = ", ".join(f"{_literal(name)}, {_json(each)}" for name, each in columns.items() if name not in STANDARD)
+    pairs = ", ".join(f"{literal(name)}, {_json(each)}" for name, each in columns.items() if name not in STANDARD)
     return f"cast(json_object({pairs}) as varchar)"
 
 
@@ -447,8 +448,4 @@ def _json(column: _Column) -> str:
         return column.sql
     given = f"to_json({column.sql})"
     by_text = f"to_json(cast({column.sql} as varchar))"
-    return f"case when regexp_matches(cast({given} as varchar), {_literal(_NO_JSON)}) then {by_text} else {given} end"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return f"case when regexp_matches(cast({given} as varchar), {literal(_NO_JSON)}) then {by_text} else {given} end"

@@ -6,7 +6,7 @@ secret is not known for one. It says it in parts, of which every other one is a 
 
 from typing import Any
 
-from drysweep_pipeline.redaction import hidden
+from drysweep_pipeline.redaction import brief, hidden
 
 _TEXT, _VALUE = 2000, 100
 
@@ -15,9 +15,5 @@ def told(said: Any) -> str:
     """Return what a child said, short; what is not in parts is told as it is."""
     if not (isinstance(said, list) and all(isinstance(part, str) for part in said)):
         said = [str(said)]
-    return "".join(_short(part) if number % 2 else hidden(part, _TEXT) for number, part in enumerate(said))[:_TEXT]
-
-
-def _short(value: str) -> str:
-    text = hidden(value)
-    return text if len(text) <= _VALUE else text[: _VALUE - 3] + "..."
+    parts = (brief(part, _VALUE) if number % 2 else hidden(part, _TEXT) for number, part in enumerate(said))
+    return "".join(parts)[:_TEXT]

@@ -17,6 +17,7 @@ from drysweep_pipeline.convergence import CEILINGS
 from drysweep_pipeline.doubles import Finding, doubles
 from drysweep_pipeline.outlook import FALLING_ROUNDS, Outlook, Round
 from drysweep_pipeline.values import Outcome, Rule
+from drysweep_pipeline.wording import count, cut
 
 FORERUNNERS = 2
 """So many converged campaigns must have come before, or nobody can tell what is long."""
@@ -190,7 +191,7 @@ def _failing(facts: Facts) -> Diagnosis | None:
     rounds = len({each.round for each in mine})
     return Diagnosis(
         Cause.FAILING,
-        f"{worst} was not run in {rounds} of {_count(len(facts.rounds), 'round')}{_at(facts, mine)}, "
+        f"{worst} was not run in {rounds} of {count(len(facts.rounds), 'round')}{_at(facts, mine)}, "
         f"the last time because of: {_short(mine[-1].why)}; a round without it is never quiet",
         f"mend {worst} or take it out of the sweep, and start another campaign",
     )
@@ -216,7 +217,7 @@ def _churn(facts: Facts) -> Diagnosis | None:
         what = f"something new ({names})" if names else "something new"
         return Diagnosis(
             Cause.CHURN,
-            f"{what} turned up at the scope of an earlier fix in {_count(len(rounds), 'round')}, "
+            f"{what} turned up at the scope of an earlier fix in {count(len(rounds), 'round')}, "
             f"the last time in round {rounds[-1]}: fixes bring findings",
             lever,
         )
@@ -226,7 +227,7 @@ def _churn(facts: Facts) -> Diagnosis | None:
     named = [(-times, label) for times, label in back if label is not None]
     example = f", {min(named)[1]} {-min(named)[0]} times" if named else ""
     return Diagnosis(
-        Cause.CHURN, f"{_count(len(back), 'finding')} fixed before came back more than once{example}", lever
+        Cause.CHURN, f"{count(len(back), 'finding')} fixed before came back more than once{example}", lever
     )
 
 
@@ -242,7 +243,7 @@ def _rephrased(facts: Facts) -> Diagnosis | None:
     example = next((f", such as {new.label!r} after {old.label!r}" for new, old in shown), "")
     return Diagnosis(
         Cause.REPHRASED,
-        f"{len(pairs)} of {_count(len(late), 'finding')} fresh in {_span(facts.late)} are near doubles of earlier "
+        f"{len(pairs)} of {count(len(late), 'finding')} fresh in {_span(facts.late)} are near doubles of earlier "
         f"ones that differ in {facts.fields[field]}{example}",
         f"take {facts.fields[field]} out of the fingerprint, or have it written in one way",
     )
@@ -261,7 +262,7 @@ def _false_positives(facts: Facts) -> Diagnosis | None:
     if not rejected:
         return None
     by = Counter(name for each in rejected for name in each.strategies)
-    told = f"{len(rejected)} of {_count(len(_late_fresh(facts)), 'finding')} fresh in {_span(facts.late)} were rejected"
+    told = f"{len(rejected)} of {count(len(_late_fresh(facts)), 'finding')} fresh in {_span(facts.late)} were rejected"
     listed = f"drysweep findings list {facts.name} --rejected names them"
     if not by:
         return Diagnosis(Cause.FALSE_POSITIVES, told, f"tighten the strategies that report them; {listed}")
@@ -287,7 +288,7 @@ def _judge_silent(facts: Facts) -> Diagnosis | None:
         return None
     return Diagnosis(
         Cause.JUDGE_SILENT,
-        f"the judge gave no answer on {facts.silent} of the {_count(facts.seen, 'finding')} seen, which leaves them "
+        f"the judge gave no answer on {facts.silent} of the {count(facts.seen, 'finding')} seen, which leaves them "
         "undecided",
         "mend the judge, and start another campaign",
     )
@@ -301,8 +302,8 @@ def _blocking(facts: Facts) -> Diagnosis | None:
     first, rounds = raised[0]
     return Diagnosis(
         Cause.BLOCKING,
-        f"{_count(len(raised), 'unsettled blocking finding')} raised in round {facts.rounds[-1].round}: "
-        f"{_named([label for label, _ in raised])}; {first} in {_count(rounds, 'round')} so far",
+        f"{count(len(raised), 'unsettled blocking finding')} raised in round {facts.rounds[-1].round}: "
+        f"{_named([label for label, _ in raised])}; {first} in {count(rounds, 'round')} so far",
         "fix what is right, and contest with evidence or accept as a risk what is not to be fixed",
     )
 
@@ -320,9 +321,9 @@ def _not_done(facts: Facts) -> str:
         earlier = ", ".join(str(each.fresh) for each in before)
         told += [f"after {earlier} fresh in the {'rounds' if len(before) > 1 else 'round'} before"] if before else []
     else:
-        told = [f"it was quiet for {facts.quiet} of the {_count(facts.k, 'round')} that it takes"]
+        told = [f"it was quiet for {facts.quiet} of the {count(facts.k, 'round')} that it takes"]
     if facts.unused:
-        told.append(f"{facts.unused} of {_count(facts.angles or 0, 'angle')} not used yet")
+        told.append(f"{facts.unused} of {count(facts.angles or 0, 'angle')} not used yet")
     told += _brought(facts)
     if facts.unused and (rejected := _late_rejected(facts)):
         told.append(f"{len(rejected)} of those fresh in {_span(facts.late)} rejected")
@@ -343,7 +344,7 @@ def _brought(facts: Facts) -> list[str]:
         if len(brought) > MOST * len(late):
             break
     who = _named(names) if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return [f"{len(brought)} of {_count(len(late), 'finding')} fresh in {_span(facts.late)} brought by {who}"]
+    return [f"{len(brought)} of {count(len(late), 'finding')} fresh in {_span(facts.late)} brought by {who}"]
 
 
 def _go_on(facts: Facts) -> str:
@@ -381,7 +382,7 @@ def _span(rounds: Sequence[Round]) -> str:
 def _short(text: str) -> str:
     """Return the first line of a reason, cut where it would drown the sentence."""
     line = (text.strip().splitlines() or ["no reason given"])[0].rstrip(". ")
-    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1] + "…"
+    return cut(line, REASON_LENGTH)
 
 
 def _named(labels: Sequence[str]) -> str:
@@ -389,7 +390,3 @@ def _named(labels: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(labels))
     more = f" and {len(distinct) - NAMED} more" if len(distinct) > NAMED else ""
     return ", ".join(distinct[:NAMED]) + more
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -55,13 +55,17 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
     """Put ``data``, which is not empty, at ``path`` as JSON with its seal, whole or not at all."""
     text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
     # Surrogates are no text in UTF-8; those that there are fail here, before anything is written.
-    sealed = seal(text.removesuffix("\n}").encode())
-    write_whole(path, lambda part: _put(part, sealed))
+    write_bytes(path, seal(text.removesuffix("\n}").encode()))
 
 
 def write_text(path: Path, text: str) -> None:
     """Put a text at ``path``, whole or not at all."""
-    write_whole(path, lambda part: _put(part, text.encode()))
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Put bytes at ``path``, whole or not at all."""
+    write_whole(path, lambda part: _fill(part, data))
 
 
 def read_json(path: Path, *, check: bool = True) -> Any:
@@ -91,8 +95,14 @@ def is_sealed(raw: bytes) -> bool:
     return bool(found) and seal(body) == raw
 
 
-def _put(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
+def _fill(part: Path, data: bytes) -> None:
+    part.write_bytes(data)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:

@@ -12,6 +12,7 @@ MAX_DEPTH = 64
 # Any number of so few digits comes out of a float as it went in, as long as it is not next to nothing.
 _SAFE_CHARACTERS, _SMALL = 15, 1e-300
 _MOST_CHARACTERS = 1_200
+_SHOWN = 60
 _WIDE = Context(prec=3_000)
 
 
@@ -65,10 +66,9 @@ def shown(said: Any) -> str:
 
 def _short(text: str) -> str:
     # Here, so that who only reads does without it; and before it is cut, since half a secret is not known for one.
-    from drysweep_pipeline.redaction import hidden
+    from drysweep_pipeline.redaction import brief
 
-    text = hidden(text)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return brief(text, _SHOWN)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

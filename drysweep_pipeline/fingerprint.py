@@ -16,6 +16,8 @@ import unicodedata
 from collections.abc import Iterable
 from uuid import UUID
 
+from drysweep_pipeline.spelling import literal
+
 VERSION = "fp1"
 Field = str | int | float | bool
 
@@ -68,10 +70,6 @@ def told_apart(labels: Iterable[tuple[str, str]]) -> list[str]:
     return list(names)
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def sql_text(expression: str) -> str:
     """Return SQL for a text field as identities compare it: NFC and stripped; ``expression`` is a VARCHAR."""
     # nfc_normalize stops at a NUL, which is legal text here, so the pieces between are normalised one by one.
@@ -80,7 +78,7 @@ def sql_text(expression: str) -> str:
         f"case when contains({expression}, chr(0)) then array_to_string({pieces}, chr(0)) "
         f"else nfc_normalize({expression}) end"
     )
-    return f"trim({normal}, {_quoted(_SPACES)})"
+    return f"trim({normal}, {literal(_SPACES)})"
 
 
 def sql_token(expression: str, duckdb_type: str) -> str:

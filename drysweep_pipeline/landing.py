@@ -6,14 +6,13 @@ check the hash before they read a row. What is in a candidate file is ``candidat
 """
 
 import contextlib
-import hashlib
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from drysweep_pipeline.canaries import Recall
-from drysweep_pipeline.candidates import Refusal, Taken
-from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.candidates import Refusal
+from drysweep_pipeline.durable import read_json, sha256_of, write_json
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.values import Usage
 
@@ -100,15 +99,9 @@ class Manifest:
         return frozenset(run.strategy for run in self.runs if run.status == "not_run")
 
 
-def landed(path: Path, taken: Taken) -> LandedFile:
+def landed(path: Path, rows: int) -> LandedFile:
     """Return the manifest's entry for a file that was just written."""
-    return LandedFile(path.name, sha256_of(path), path.stat().st_size, taken.rows)
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
-    with path.open("rb") as source:
-        return hashlib.file_digest(source, "sha256").hexdigest()
+    return LandedFile(path.name, sha256_of(path), path.stat().st_size, rows)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

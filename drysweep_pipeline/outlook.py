@@ -12,6 +12,7 @@ from itertools import pairwise
 from drysweep_pipeline.convergence import CEILINGS, Answer, Standing, after_answer
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.values import Outcome, Rule
+from drysweep_pipeline.wording import count
 
 FALLING_ROUNDS = 3
 FALLING_RATIO = 0.8
@@ -100,16 +101,16 @@ def _more(quiet: int, k: int, course: Course) -> tuple[int, str]:
         if course.turns and estimate <= least:
             return least, _covering(least, k)
         rounds = max(estimate, least)
-        return rounds, f"about {_count(rounds)} if it goes on as in the last ones"
+        return rounds, f"about {count(rounds, 'more round')} if it goes on as in the last ones"
     if course.rule is Rule.CLEAN or not course.rounds or course.rounds[-1].fresh == 0:
-        return least, _covering(least, k) if course.turns else f"it takes {_count(least)} at least"
+        return least, _covering(least, k) if course.turns else f"it takes {count(least, 'more round')} at least"
     few = len(course.rounds) < FALLING_ROUNDS
     why = "there are too few rounds to tell" if few else "the numbers do not fall steadily, which leaves open"
     return max(least, len(course.rounds)), f"{why} how many it takes"
 
 
 def _covering(rounds: int, k: int) -> str:
-    return f"it takes {_count(rounds)} at least, to use every angle and be quiet for {k}"
+    return f"it takes {count(rounds, 'more round')} at least, to use every angle and be quiet for {k}"
 
 
 def _estimate(course: Course, k: int) -> int | None:
@@ -127,7 +128,3 @@ def _estimate(course: Course, k: int) -> int | None:
     if ratio > FALLING_RATIO or not all(each.complete for each in last):
         return None
     return math.ceil(math.log(0.5 / fresh[-1]) / math.log(ratio)) + k - 1
-
-
-def _count(rounds: int) -> str:
-    return f"{rounds} more round{'' if rounds == 1 else 's'}"

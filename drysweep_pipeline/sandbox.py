@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from drysweep_pipeline.errors import FinderError, IntegrityError, Refused
 from drysweep_pipeline.scratch import scratch
+from drysweep_pipeline.wording import first_line
 
 LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
@@ -142,11 +143,6 @@ def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:
     if table.num_rows > max_rows:
         raise FinderError(f"truncated: more than {max_rows} rows", status="truncated", help="raise max_rows")
     return table
-
-
-def first_line(error: Exception) -> str:
-    """Return what an engine's error says, without the picture of the query under it."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _not_read(connection: duckdb.DuckDBPyConnection, error: Exception) -> str | None:

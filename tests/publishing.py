@@ -90,7 +90,7 @@ class Sweeping:
                 for s, k in (label.split("/") for label in labels)
             ]
             path = folder / f"{name}.a1.parquet"
-            file = landing.landed(path, land_rows(rows, name, FIELDS, path))
+            file = landing.landed(path, land_rows(rows, name, FIELDS, path).rows)
         status = "ok" if labels is not None else "not_run"
         why = None if labels is not None else "exit code 1"
         return landing.StrategyRun(name, "scripted", status, why, {"from": "a"}, 0, 7, (attempt,), file)

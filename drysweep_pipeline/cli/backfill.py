@@ -16,10 +16,10 @@ from drysweep_pipeline.cli.options import (
     last_instant,
     project_root,
     writable_home_of,
-    zulu,
 )
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.instants import zulu
 
 if TYPE_CHECKING:
     # What --help has to wait for is parsed, never declared.

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root, zulu
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.instants import zulu
 
 _COLUMNS = (
     *("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected"),

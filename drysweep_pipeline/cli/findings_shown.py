@@ -20,6 +20,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Severity, State, Verdict
+from drysweep_pipeline.wording import count
 
 STATUSES = (*(state.value for state in State), Verdict.REJECTED.value, Verdict.UNDECIDED.value)
 _SHOWN = ("fp", "sweep", "status", "severity", "finding", "owner", "where", "last seen", "not observed")
@@ -167,7 +168,7 @@ def _where(row: Row) -> str:
 def _counted(shown: int, total: int, left_out: int) -> str:
     first = f"the first {shown} of " if shown < total else ""
     rejected = f"; {left_out} rejected left out" if left_out else ""
-    return f"{first}{total} finding{'' if total == 1 else 's'}{rejected}"
+    return f"{first}{count(total, 'finding')}{rejected}"
 
 
 def _show_json(told: Biography) -> dict[str, Any]:

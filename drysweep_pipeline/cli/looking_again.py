@@ -8,7 +8,6 @@ from typing import Any
 
 from drysweep_pipeline.cli.backfilling import CUT_SHORT, takes_more_than
 from drysweep_pipeline.cli.driving import drive, show
-from drysweep_pipeline.cli.options import zulu
 from drysweep_pipeline.cli.output import exit_code, note, put, put_json, put_table
 from drysweep_pipeline.declaration.model import PanelJudge, Strategy
 from drysweep_pipeline.engine.campaign import NO_OVERRIDES, Campaign, Overrides
@@ -17,8 +16,9 @@ from drysweep_pipeline.engine.looking_again import Again, Stored, begin, recorde
 from drysweep_pipeline.history.looked_again import since
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.instants import zulu
 from drysweep_pipeline.reports.summary import summary
-from drysweep_pipeline.reports.text import count
+from drysweep_pipeline.wording import count
 
 SCHEMA_VERSION = 1
 TO_DO = ("new", "unfinished")

@@ -124,11 +124,6 @@ def instant(text: str | None) -> datetime | None:
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 
-def zulu(instant: datetime) -> str:
-    """Return an instant as commands print it: in UTC, with a Z."""
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 def last_instant(text: str | None) -> datetime | None:
     """Return the end of a span in UTC: as ``instant``, but a day stands for its last moment."""
     found = instant(text)

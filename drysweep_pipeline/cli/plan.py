@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root, zulu
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, home_of, instant, project_root
 from drysweep_pipeline.errors import DrysweepError
+from drysweep_pipeline.instants import zulu
 
 if TYPE_CHECKING:
     from drysweep_pipeline.declaration import Declaration

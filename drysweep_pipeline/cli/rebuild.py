@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, recorded_sweeps
+from drysweep_pipeline.wording import count
 
 if TYPE_CHECKING:
     from drysweep_pipeline.keeping.rebuilding import Rebuilt
@@ -52,7 +53,7 @@ def _told(sweep: str, done: "Rebuilt") -> dict[str, object]:
 
 
 def _lines(sweep: str, done: "Rebuilt") -> list[str]:
-    campaigns = f"{done.campaigns} campaign{'s' if done.campaigns != 1 else ''}"
+    campaigns = count(done.campaigns, "campaign")
     lines = [f"{sweep}: the ledger was made anew from the landing of {campaigns}, and the history published from it"]
     if done.differs is None:
         lines.append("there was no ledger before it that could be read")

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from drysweep_pipeline.cli.output import PROSE, finite, note, put, put_json, put_table, table_width
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.wording import count
 
 # From so many rows on, a table says how many they are: counting them by eye is over.
 _MANY = 20

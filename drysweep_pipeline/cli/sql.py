@@ -184,7 +184,7 @@ def _format(format: str | None, output: Path | None, json: bool) -> str:
 
 def _say_where(output: Path, format: str, rows: int, json: bool) -> None:
     from drysweep_pipeline.cli.output import note, put_json
-    from drysweep_pipeline.reports.text import count
+    from drysweep_pipeline.wording import count
 
     if json:
         put_json({"schema_version": 1, "output": str(output), "format": format, "rows": rows})

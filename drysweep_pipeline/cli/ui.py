@@ -109,15 +109,11 @@ def _check_port(port: int) -> None:
 
 def _workspace(home: Home) -> Path:
     """Return the file that says what to load: the project's own, else one that loads what the home has seen."""
-    from drysweep_pipeline.durable import write_whole
+    from drysweep_pipeline.durable import write_text
 
     declared = project_root() / "workspace.yaml"
     if declared.exists():
         return declared
     made = home.dagster / "workspace.yaml"
-    write_whole(made, lambda part: _put(part, _HOME_ALONE))
+    write_text(made, _HOME_ALONE)
     return made
-
-
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

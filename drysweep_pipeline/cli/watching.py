@@ -25,7 +25,8 @@ from drysweep_pipeline.engine.tidings import (
     listening,
 )
 from drysweep_pipeline.redaction import hidden
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.wording import count
 
 # While a slow judge is asked, a log is told how far it is so often, in seconds.
 _JUDGING_EVERY = 10.0
@@ -94,9 +95,7 @@ def sentence(tiding: Tiding) -> str | None:
         case Freezing():
             return "reads the material"
         case Searching(strategies=names):
-            return f"{count(len(names), 'strategy') if len(names) == 1 else f'{len(names)} strategies'} search: " + (
-                ", ".join(names)
-            )
+            return f"{count(len(names), 'strategy', 'strategies')} search: {', '.join(names)}"
         case StrategyBegan(strategy=name, attempt=attempt):
             return f"{name} looks once more" if attempt > 1 else None
         case StrategyEnded():

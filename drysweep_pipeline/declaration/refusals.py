@@ -18,10 +18,12 @@ from pydantic_core import ErrorDetails
 
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, dotted
 from drysweep_pipeline.errors import DeclarationError
-from drysweep_pipeline.redaction import hidden
+from drysweep_pipeline.redaction import brief
 
 # Fields that reading fills in; they are nobody's to write and no refusal offers them.
 FILLED_IN = frozenset({"text", "line", "digest"})
+# How much of a value a refusal shows.
+_SHOWN = 60
 
 _TYPES = {
     "string_type": "text",
@@ -198,9 +200,7 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, date):
         return f"the date {value.isoformat()}"
-    text = repr(value)
-    text = hidden(text)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return brief(repr(value), _SHOWN)
 
 
 def _quotes(expected: str, value: object) -> str | None:

@@ -133,7 +133,7 @@ class Part:
             return self._told("not_run", f"{reason}; {error!r}")
         if taken.refused:
             reason = f"{reason}; {_refusal(taken)}"
-        return self._told("not_run", reason, landing.landed(path, taken) if taken.rows else None, taken)
+        return self._told("not_run", reason, landing.landed(path, taken.rows) if taken.rows else None, taken)
 
     def _ended(self, came: _Came) -> StrategyRun:
         """Return the end of a strategy that ran to its end, though rows of it may be refused, or a canary missed."""
@@ -145,7 +145,7 @@ class Part:
         elif recall is not None and recall.missed:
             status, reason = MISSED, recall.reason
         self.attempts.append(Attempt(self._number, status, reason, came.seconds, came.usage))
-        run = replace(self._told(status, reason, landing.landed(path, taken), taken), complaint=came.complaint)
+        run = replace(self._told(status, reason, landing.landed(path, taken.rows), taken), complaint=came.complaint)
         if recall is None:
             return run
         return replace(run, canaries=replace(recall, withheld=taken.withheld, scrubbed=taken.scrubbed))

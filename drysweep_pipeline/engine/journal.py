@@ -10,9 +10,8 @@ from typing import Any
 
 from drysweep_pipeline.budget import Budget, Spent
 from drysweep_pipeline.convergence import Answer, RoundResult, Standing, after_answer, after_round
-from drysweep_pipeline.durable import read_json, write_json
+from drysweep_pipeline.durable import read_json, sha256_of, write_json
 from drysweep_pipeline.engine.campaign import Campaign
-from drysweep_pipeline.landing import sha256_of
 
 DECISION = "decision.json"
 CALLS = "calls.jsonl"

@@ -35,6 +35,7 @@ from drysweep_pipeline.ledger import Ledger, journal, lives, open_ledger
 from drysweep_pipeline.ledger.lives import Pending
 from drysweep_pipeline.redaction import Redactor
 from drysweep_pipeline.scratch import scratch
+from drysweep_pipeline.spelling import rank
 from drysweep_pipeline.values import Event, Severity, Usage, Verdict
 
 VERDICTS = "verdicts.parquet"
@@ -55,8 +56,8 @@ _PAYLOAD = f"""
     select {", ".join(COLUMNS)}
     from read_parquet(?, hive_partitioning = false)
     where fp in (select unnest(cast(? as uuid[])))
-    qualify row_number() over (partition by fp order by {{rank}}, strategy, row) = 1
-""".format(rank="case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end")
+    qualify row_number() over (partition by fp order by {rank("severity")}, strategy, row) = 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,7 @@ def _land(campaign: Campaign, round: int, judged: Sequence["_Judged"], how: "_Ve
     )
     path = campaign.folder(round) / VERDICTS
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
-    file = landing.LandedFile(VERDICTS, landing.sha256_of(path), path.stat().st_size, table.num_rows)
+    file = landing.landed(path, table.num_rows)
     write_json(path.with_name(VERDICTS_MANIFEST), asdict(_Landed(file=file, **asdict(how))))
 
 

@@ -14,6 +14,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger, lives
 from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.scratch import scratch
+from drysweep_pipeline.spelling import rank
 from drysweep_pipeline.values import Severity
 
 _SHORTEST = 6
@@ -29,13 +30,13 @@ _NAMED = """
     order by whole desc, sweep, label, fp
     limit 6
 """
-_SIGHTED = """
+_SIGHTED = f"""
     select fp, severity, scope, path, subject
     from read_parquet($1, hive_partitioning = false)
     where fp = cast($2 as uuid)
-    order by {rank}, strategy, row
+    order by {rank("severity")}, strategy, row
     limit 1
-""".format(rank="case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end")
+"""
 _LIKE = """
     select label
     from published.payload

@@ -102,7 +102,7 @@ class Bench:
         if taken.refused:
             rows = "row" if taken.refused == 1 else "rows"
             raise FinderError(f"{taken.refused} {rows} refused, the first for {taken.first_refused[0].reason}")
-        return Reverted(reverted.digest, landing.landed(path, taken))
+        return Reverted(reverted.digest, landing.landed(path, taken.rows))
 
     def _reverted(self, fix: Fix) -> Snapshot:
         """Return a snapshot of the material without a fix. Raises ``MaterialError`` where less of it can be read."""

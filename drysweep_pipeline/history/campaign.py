@@ -6,13 +6,14 @@ Instants come as ISO 8601 texts in UTC ending in ``Z``. How the answers are show
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
 
 from drysweep_pipeline.errors import NotFound
 from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.instants import zulu_of
+from drysweep_pipeline.spelling import rank
 
 Row = dict[str, Any]
 
@@ -64,7 +65,7 @@ _UNVERIFIED = """
     where sweep = $sweep and name = 'finding_contested'
     qualify row_number() over (partition by fp order by seq desc) = 1 and verified = false
 """
-_FINDINGS = """
+_FINDINGS = f"""
     select
         cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.status, f.state, f.verdict,
         f.severity, f.subject, f.kind, f.scope, f.title, f.path, f.line, f.owner, f.evidence, f.attributes, f.state_by,
@@ -85,7 +86,7 @@ _FINDINGS = """
     ) said on said.fp = f.fp
     where f.sweep = $sweep
     order by
-        case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        {rank("f.severity")},
         f.label,
         f.fp
 """
@@ -132,7 +133,7 @@ _CHANGES = """
     where d.sweep = $sweep
     group by all
 """
-_CHANGED = """
+_CHANGED = f"""
     select
         d.change, d.open_again, cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label,
         f.severity, f.owner, f.status, f.title, f.path, f.line
@@ -140,7 +141,7 @@ _CHANGED = """
     join findings f on f.sweep = d.sweep and f.fp = d.fp
     where d.sweep = $sweep and (list_contains($changes, d.change) or d.open_again is not null)
     order by
-        case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        {rank("f.severity")},
         d.change,
         label,
         f.fp
@@ -153,7 +154,7 @@ _REJECTED_AGAIN = """
     semi join (select fp from sightings where sweep = $sweep and campaign = $previous) before on before.fp = f.fp
     where f.sweep = $sweep and f.status = 'rejected'
 """
-_UNSETTLED = """
+_UNSETTLED = f"""
     select
         cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.status, f.owner,
         f.title, f.path, f.line
@@ -163,9 +164,9 @@ _UNSETTLED = """
         f.sweep = $sweep
         and list_contains($severities, f.severity)
         and not list_contains(['contested', 'accepted_risk', 'declined'], f.state)
-        and {which}
+        and {{which}}
     order by
-        case f.severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        {rank("f.severity")},
         label,
         f.fp
     limit $most
@@ -288,7 +289,7 @@ class Past:
         if not found:
             known = [row["campaign"] for row in rows(self.connection, _KNOWN, [self.sweep])]
             raise NotFound("campaign", f"{self.sweep}/{self.campaign}", known)
-        return {**found[0], **{name: _iso(found[0][name]) for name in ("as_of", "started_at", "ended_at")}}
+        return {**found[0], **{name: zulu_of(found[0][name]) for name in ("as_of", "started_at", "ended_at")}}
 
     def ledger_seen(self) -> int:
         """Return how many findings all campaigns of the sweep have seen."""
@@ -296,7 +297,7 @@ class Past:
 
     def known_at(self) -> str | None:
         """Return when the history was published: verdicts and states are as they were recorded by then."""
-        return _iso(next((row["at"] for row in rows(self.connection, _PUBLISHED, [self.sweep])), None))
+        return zulu_of(next((row["at"] for row in rows(self.connection, _PUBLISHED, [self.sweep])), None))
 
     def rounds(self) -> list[Row]:
         """Return the decided rounds, in order."""
@@ -304,7 +305,7 @@ class Past:
 
     def events(self) -> list[Row]:
         """Return what happened, in the order of the ledger, without what an event does not say."""
-        told = [{**row, "at": _iso(row["at"])} for row in self._rows(_EVENTS)]
+        told = [{**row, "at": zulu_of(row["at"])} for row in self._rows(_EVENTS)]
         return [{key: value for key, value in row.items() if value is not None} for row in told]
 
     def not_run(self) -> list[Row]:
@@ -350,7 +351,7 @@ class Past:
         One that looked again is none, nor is one without a decided round.
         """
         found = self._named(_PREVIOUS)
-        return {**found[0], "as_of": _iso(found[0]["as_of"])} if found else None
+        return {**found[0], "as_of": zulu_of(found[0]["as_of"])} if found else None
 
     def changes(self, previous: str) -> list[Row]:
         """Return how many findings changed how since another campaign, by severity and owner; without rejected ones."""
@@ -402,9 +403,3 @@ class Past:
 
     def _rows(self, sql: str) -> list[Row]:
         return rows(self.connection, sql, [self.sweep, self.campaign])
-
-
-def _iso(microseconds: int | None) -> str | None:
-    if microseconds is None:
-        return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat().replace("+00:00", "Z")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from drysweep_pipeline.spelling import literal
+
 _CANARIES = {
     "canaries_expected": "planted problems that it was to report; nothing where that was not measured",
     "canaries_seen": "of those, the ones that it did report",
@@ -260,17 +262,13 @@ MACROS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
 def statements(columns: Mapping[str, list[str]]) -> Iterator[str]:
     """Yield the ``comment on`` statements for the views' columns. Raises ``KeyError`` for one unexplained."""
     for view, (meaning, explained) in VIEWS.items():
-        yield f"comment on view main.{view} is {_literal(meaning)}"
+        yield f"comment on view main.{view} is {literal(meaning)}"
         for column in columns[view]:
-            yield f'comment on column main.{view}."{column}" is {_literal(explained[column])}'
+            yield f'comment on column main.{view}."{column}" is {literal(explained[column])}'
     for macro, (parameters, meaning, _) in MACROS.items():
-        yield f"comment on macro table main.{macro} is {_literal(f'{call(macro, parameters)}: {meaning}')}"
+        yield f"comment on macro table main.{macro} is {literal(f'{call(macro, parameters)}: {meaning}')}"
 
 
 def call(macro: str, parameters: tuple[str, ...]) -> str:
     """Return how a macro is called."""
     return f"{macro}({', '.join(parameters)})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -12,7 +12,7 @@ from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.edition import bring_up, digest
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.sandbox import first_line
+from drysweep_pipeline.wording import first_line
 
 # Of each view, by what its rows are parted. In which order events of several campaigns came makes no difference.
 _VIEWS = {

@@ -5,13 +5,14 @@ Instants come as ISO 8601 texts in UTC ending in ``Z``. What a life amounts to i
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import duckdb
 
 from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.instants import zulu_of
+from drysweep_pipeline.spelling import rank
 
 Row = dict[str, Any]
 
@@ -49,7 +50,7 @@ _LISTED = f"""
         and ($owner is null or owner = $owner)
     order by
         not (state in ('open', 'reopened', 'escalated') and status <> 'rejected'),
-        case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+        {rank("severity")},
         label,
         fp
 """
@@ -186,15 +187,9 @@ def campaigns(connection: duckdb.DuckDBPyConnection, sweep: str) -> list[Row]:
 
 
 def _told(found: list[Row]) -> list[Row]:
-    return [{name: _iso(value) if name in _INSTANTS else value for name, value in row.items()} for row in found]
+    return [{name: zulu_of(value) if name in _INSTANTS else value for name, value in row.items()} for row in found]
 
 
 def _plain(row: Row) -> Row:
     """Return a finding with its attributes as a mapping."""
     return {**row, "attributes": json.loads(row["attributes"]) if row["attributes"] else {}}
-
-
-def _iso(microseconds: int | None) -> str | None:
-    if microseconds is None:
-        return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat().replace("+00:00", "Z")

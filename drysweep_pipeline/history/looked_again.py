@@ -4,12 +4,13 @@ Instants come as ISO 8601 texts in UTC ending in ``Z``.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import duckdb
 
 from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.instants import zulu_of
 
 Row = dict[str, Any]
 
@@ -65,10 +66,4 @@ def since(connection: duckdb.DuckDBPyConnection, sweep: str, campaigns: Mapping[
     sighting by a campaign that looked at the material itself, null where none sighted it.
     """
     found = rows(connection, _SINCE, {"sweep": sweep, "campaigns": list(campaigns), "until": list(campaigns.values())})
-    return [{name: _iso(value) if name in _INSTANTS else value for name, value in row.items()} for row in found]
-
-
-def _iso(microseconds: int | None) -> str | None:
-    if microseconds is None:
-        return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat().replace("+00:00", "Z")
+    return [{name: zulu_of(value) if name in _INSTANTS else value for name, value in row.items()} for row in found]

@@ -13,10 +13,9 @@ from typing import Any
 
 import duckdb
 
-from drysweep_pipeline.durable import read_json, write_json, write_whole
+from drysweep_pipeline.durable import read_json, sha256_of, write_json, write_whole
 from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.edition import digest, findings_of
-from drysweep_pipeline.landing import sha256_of
 
 SCHEMA_VERSION = 1
 STRAY = "it is none of what was published"

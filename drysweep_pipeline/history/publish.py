@@ -21,6 +21,7 @@ from drysweep_pipeline.history import parquet
 from drysweep_pipeline.history.edition import bring_up, is_current
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
+from drysweep_pipeline.spelling import literal, rank
 from drysweep_pipeline.values import RoundKey, Severity
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ _INCOMING = f"""
             row_number() over (
                 partition by fp
                 order by
-                    case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end,
+                    {rank("severity")},
                     strategy,
                     row
             ) as nth,
@@ -255,7 +256,7 @@ def _applied(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> 
 def _attached(connection: duckdb.DuckDBPyConnection, part: Path) -> Iterator[None]:
     """Have the copy beside the ledger in one connection, so that rows go over without passing through Python."""
     # A path cannot be bound in DuckDB 1.5.
-    connection.execute("attach '{}' as history (storage_version 'v1.5.0')".format(str(part).replace("'", "''")))
+    connection.execute(f"attach {literal(str(part))} as history (storage_version 'v1.5.0')")
     try:
         yield
         connection.execute("checkpoint history")

@@ -6,7 +6,7 @@ from typing import Any
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders.jsonl import usage_of
 from drysweep_pipeline.judges.question import Call, Ruling, no_answer
-from drysweep_pipeline.redaction import hidden
+from drysweep_pipeline.redaction import brief, hidden
 from drysweep_pipeline.values import Verdict
 
 VERDICTS = (Verdict.CONFIRMED, Verdict.REJECTED, Verdict.UNDECIDED)
@@ -51,10 +51,7 @@ def ruling(said: Any, call: Call) -> Ruling:
 def text(value: Any, most: int = REASON_CHARACTERS) -> str:
     """Return a value of JSON as text that can be stored: no half characters, and not longer than allowed."""
     written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    # Before it is cut, since half a secret is not known for one.
-    written = hidden(written)
-    kept = written if len(written) <= most else written[: most - 3] + "..."
-    return kept.encode("utf-8", "replace").decode().replace("\0", "?")
+    return brief(written, most).encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Budget, Spent
 from drysweep_pipeline.convergence import Answer, Standing, after_answer, after_round
-from drysweep_pipeline.durable import SEAL, read_json
+from drysweep_pipeline.durable import SEAL, read_json, sha256_of
 from drysweep_pipeline.engine import churn, journal, judging, planning, votes
 from drysweep_pipeline.engine.campaign import FILE, Campaign, as_json, load
 from drysweep_pipeline.errors import DrysweepError, IntegrityError
@@ -159,7 +159,7 @@ class _Rounds:
         sha256 = read_json(folder / journal.DECISION)["decision"].get("calls_sha256") if decided else None
         if sha256 is not None and not path.exists():
             yield Fault(path, "it is gone, and the round was decided", RESTORE)
-        elif sha256 is not None and landing.sha256_of(path) != sha256:
+        elif sha256 is not None and sha256_of(path) != sha256:
             yield Fault(path, "corrupt_artifact: it is not what was spent when the round was decided", RESTORE)
         elif path.exists():
             try:

@@ -16,6 +16,7 @@ from drysweep_pipeline.home import SweepHome
 from drysweep_pipeline.keeping.fault import RESTORE, Fault
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.ledger import journal as ledger_journal
+from drysweep_pipeline.wording import count
 
 
 @dataclass(slots=True)
@@ -104,8 +105,7 @@ def _loaded(place: SweepHome, name: str) -> Campaign | None:
 
 
 def _many(rounds: list[int], actions: list[int]) -> str:
-    said = [f"{len(rounds)} round{'s' if len(rounds) != 1 else ''}"]
-    return " and ".join([*said, *([f"{len(actions)} action{'s' if len(actions) != 1 else ''}"] if actions else [])])
+    return " and ".join([count(len(rounds), "round"), *([count(len(actions), "action")] if actions else [])])
 
 
 def _gone(path: Path, what: str) -> Fault:

@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 
 from drysweep_pipeline.errors import IntegrityError
-from drysweep_pipeline.sandbox import first_line
+from drysweep_pipeline.spelling import literal
+from drysweep_pipeline.wording import first_line
 
 _SHOWN = 3
 _NTH = "row_number() over (partition by {of} order by {by}) as nth"
@@ -56,7 +57,7 @@ def differences(first: Path, second: Path) -> list[Difference]:
             connection.execute("set TimeZone = 'UTC'")
             for name, path in (("first", first), ("second", second)):
                 # A path cannot be bound in DuckDB 1.5.
-                connection.execute("attach '{}' as {}_one (read_only)".format(str(path).replace("'", "''"), name))
+                connection.execute(f"attach {literal(str(path))} as {name}_one (read_only)")
             found = [_difference(connection, table) for table in _SAID]
     except duckdb.Error as error:
         raise IntegrityError(f"the ledger cannot be read: {first_line(error)}", file=first) from None

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from drysweep_pipeline.convergence import Standing
+from drysweep_pipeline.instants import of_microseconds
 from drysweep_pipeline.landing import Manifest
 from drysweep_pipeline.ledger.intake import Counts
 from drysweep_pipeline.ledger.store import Ledger
@@ -92,7 +93,7 @@ def campaign_row(ledger: Ledger, campaign: str) -> CampaignRow | None:
     if not rows:
         return None
     seq, microseconds = rows[0]
-    return CampaignRow(seq, datetime.fromtimestamp(microseconds / 1_000_000, UTC))
+    return CampaignRow(seq, of_microseconds(microseconds))
 
 
 def record_campaign(
@@ -128,7 +129,7 @@ def record_standing(ledger: Ledger, campaign: str, standing: Standing, at: datet
 def ends(ledger: Ledger) -> dict[str, datetime | None]:
     """Return when each campaign ended, None for one that has not."""
     found = ledger.connection.execute("select campaign, epoch_us(ended_at) from campaigns").fetchall()
-    return {name: None if at is None else datetime.fromtimestamp(at / 1_000_000, UTC) for name, at in found}
+    return {name: None if at is None else of_microseconds(at) for name, at in found}
 
 
 def set_end(ledger: Ledger, campaign: str, at: datetime) -> None:

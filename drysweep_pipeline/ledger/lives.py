@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from drysweep_pipeline.judges.question import Ruling
 from drysweep_pipeline.ledger.store import Ledger
+from drysweep_pipeline.spelling import rank
 from drysweep_pipeline.values import Place, State, Verdict
 
 _TO_JUDGE = """
@@ -86,11 +87,9 @@ _STANDING = """
         coalesce((select arg_max(verdict, ord) from verdicts where fp = cast($fp as uuid)), 'none'),
         coalesce((select arg_max(state, ord) from lives where fp = cast($fp as uuid)), 'open')
 """
-_UNSETTLED = """
+_UNSETTLED = f"""
     with raised as (
-        select
-            fp,
-            min(case severity when 'blocker' then 0 when 'major' then 1 when 'minor' then 2 else 3 end) as worst
+        select fp, min({rank("severity")}) as worst
         from read_parquet(?, hive_partitioning = false)
         group by fp
     )

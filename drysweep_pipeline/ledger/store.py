@@ -15,7 +15,7 @@ from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.errors import Busy, IntegrityError
 from drysweep_pipeline.ledger.schema import migrate
 from drysweep_pipeline.retrying import retry_context
-from drysweep_pipeline.sandbox import first_line
+from drysweep_pipeline.wording import first_line
 
 # 1.5 and 2.0 both open files of this version; either may be installed.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

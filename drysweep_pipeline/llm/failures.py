@@ -9,6 +9,7 @@ from drysweep_pipeline.declaration.model import Model
 from drysweep_pipeline.errors import FinderError, Refused, RowsRefused
 from drysweep_pipeline.llm.client import TooLarge
 from drysweep_pipeline.redaction import hidden
+from drysweep_pipeline.wording import cut
 
 _SHOWN = 300
 
@@ -100,8 +101,7 @@ def _too_large(error: BaseException | None) -> TooLarge | None:
 
 def _short(text: str, key: str | None) -> str:
     # Before it is cut, since half a key is not known for one.
-    text = " ".join(hidden(_without(text, key)).split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return cut(" ".join(hidden(_without(text, key)).split()), _SHOWN)
 
 
 def _without(text: str, key: str | None) -> str:

@@ -15,6 +15,7 @@ import httpx2
 from drysweep_pipeline.declaration.model import Model
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.llm.client import Heard, limited
+from drysweep_pipeline.wording import first_line
 
 EXTRA = "install drysweep-pipeline[llm]"
 # What has to be in our hands: no answer longer than reserved, and no request that nobody counts.
@@ -93,7 +94,7 @@ def _made(declared: Model, client: Any) -> Any:
         with _IMPORTING:
             return infer_model(declared.model, lambda _: kind(**_given(declared, kind, client)))
     except (ImportError, UserError) as error:
-        raise Refused(f"{declared.model} cannot be asked: {_first_line(error)}") from None
+        raise Refused(f"{declared.model} cannot be asked: {first_line(error)}") from None
 
 
 def _provider_class(declared: Model) -> Any:
@@ -106,7 +107,7 @@ def _provider_class(declared: Model) -> Any:
     except ValueError:
         raise Refused(f"pydantic-ai knows no provider {name!r}", help="such as openai, anthropic, ollama") from None
     except ImportError as error:
-        raise Refused(f"{declared.model} cannot be asked: {_first_line(error)}") from None
+        raise Refused(f"{declared.model} cannot be asked: {first_line(error)}") from None
     if declared.base_url is not None and "base_url" not in inspect.signature(kind).parameters:
         help = "openai-chat and openai take the address of any server that speaks their protocol"
         raise Refused(f"the provider {name} takes no base_url", help=help)
@@ -129,7 +130,3 @@ def _given(declared: Model, kind: Any, client: Any) -> dict[str, Any]:
     if "http_client" in takes and not str(takes["http_client"].annotation).startswith("httpx."):
         given["http_client"] = client
     return given
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -7,7 +7,6 @@ built beside its place and renamed into it; whoever finds a snapshot finds a who
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -21,7 +20,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from drysweep_pipeline.declaration.model import CommandMaterial, FilesMaterial, RegistryMaterial, TablesMaterial
-from drysweep_pipeline.durable import SEAL, is_sealed, seal
+from drysweep_pipeline.durable import SEAL, is_sealed, seal, sha256_of, sync
 from drysweep_pipeline.errors import IntegrityError, MaterialError
 from drysweep_pipeline.material import command, commits, git
 from drysweep_pipeline.material.apart import apart, check_apart, is_apart
@@ -33,6 +32,7 @@ from drysweep_pipeline.material.registry import Registry, modified_times, servic
 from drysweep_pipeline.material.revisions import committed, left_out, revised
 from drysweep_pipeline.material.tables import Written, write_tables, write_without_text
 from drysweep_pipeline.material.tabular import READING, Read, list_sources, read_tables, sources
+from drysweep_pipeline.spelling import literal
 
 FORMAT = "snapshot1"
 Material: TypeAlias = RegistryMaterial | FilesMaterial | TablesMaterial | CommandMaterial
@@ -306,8 +306,7 @@ def _write_database(folder: Path, tables: list[str]) -> None:
     with duckdb.connect() as connection:
         connection.execute("set timezone = 'UTC'")
         # A literal, since DuckDB 1.5 binds no parameter here.
-        path = str(folder / DATABASE).replace("'", "''")
-        connection.execute(f"attach '{path}' as snapshot (storage_version 'v1.5.0')")
+        connection.execute(f"attach {literal(str(folder / DATABASE))} as snapshot (storage_version 'v1.5.0')")
         for name in tables:
             source = str(folder / f"{name}.parquet")
             # In quotes, since a declared name may be a word of SQL; without what a folder's name may be taken for.
@@ -318,7 +317,7 @@ def _write_database(folder: Path, tables: list[str]) -> None:
 
 def _write_manifest(folder: Path, name: str, written: Written, listing: Listing) -> None:
     files = {
-        path.name: {"rows": written.rows.get(path.stem), "bytes": path.stat().st_size, "sha256": _sha256(path)}
+        path.name: {"rows": written.rows.get(path.stem), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
         for path in sorted(folder.iterdir())
     }
     commit = {"git": {"revision": listing.revision, "dirty": listing.dirty}} if listing.revision is not None else {}
@@ -327,8 +326,8 @@ def _write_manifest(folder: Path, name: str, written: Written, listing: Listing)
     (folder / MANIFEST).write_bytes(seal(text.removesuffix("\n}").encode()))
     for path in folder.iterdir():
         path.chmod(0o600)
-        _sync(path)
-    _sync(folder)
+        sync(path)
+    sync(folder)
 
 
 def _put(building: Path, folder: Path) -> None:
@@ -342,7 +341,7 @@ def _put(building: Path, folder: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             folder.rename(building.with_name("broken"))
         building.rename(folder)
-    _sync(folder.parent)
+    sync(folder.parent)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -359,21 +358,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _check(path: Path, sha256: str) -> None:
     try:
-        found = _sha256(path)
+        found = sha256_of(path)
     except OSError as error:
         raise IntegrityError(f"cannot be read: {error.strerror}", file=path) from error
     if found != sha256:
         raise IntegrityError("is not what was recorded", file=path, help="remove the snapshot and freeze again")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -13,6 +13,7 @@ from drysweep_pipeline.reports.failures import failures
 from drysweep_pipeline.reports.since import lines
 from drysweep_pipeline.reports.steps import Step
 from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.wording import cut
 
 SCHEMA_VERSION = 1
 NAMED = 20
@@ -40,7 +41,7 @@ def message(
         **{name: told[name] for name in (*_COPIED, *_COUNTED)},
         "new_blockers": named,
         "unnamed_blockers": len(blockers) - len(named),
-        "failures": [_cut(each) for each in failed[:FAILED]],
+        "failures": [cut(each, _LONGEST) for each in failed[:FAILED]],
         "untold_failures": max(0, len(failed) - FAILED),
         "next": [{"text": f"{step.text}{step.after}", "command": step.command} for step in steps],
     }
@@ -84,8 +85,4 @@ def _lines(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _short(row: Row) -> Row:
-    return {name: _cut(value) if isinstance(value, str) else value for name, value in row.items()}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return {name: cut(value, _LONGEST) if isinstance(value, str) else value for name, value in row.items()}

@@ -9,7 +9,8 @@ from typing import Any
 
 from drysweep_pipeline.notifications.message import blocker, reasons
 from drysweep_pipeline.reports.since import lines
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
+from drysweep_pipeline.wording import count
 
 HEADER = 150
 SECTION = 3000

@@ -9,6 +9,7 @@ from typing import Any
 
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.redaction.redactor import Redactor
+from drysweep_pipeline.wording import cut
 
 _LOCK = threading.Lock()
 _KNOWN: dict[object, Redactor] = {}
@@ -35,6 +36,11 @@ def hidden(text: str, most: int | None = None) -> str:
     for redactor in latest:
         text = redactor.text(text)
     return _PATTERNS.text(text)[:most]
+
+
+def brief(text: str, most: int) -> str:
+    """Return a text as ``hidden`` does, cut where it is longer than ``most`` characters, and the cut shown."""
+    return cut(hidden(text), most)
 
 
 def hidden_data(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.errors import DrysweepError
+from drysweep_pipeline.instants import zulu
 from drysweep_pipeline.replay.scenario import Scenario
 from drysweep_pipeline.values import Event, Verdict
 
@@ -38,7 +39,7 @@ def answer(sweep: str, told: Told) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "sweep": sweep,
         "campaign": told.campaign,
-        "as_of": told.as_of.isoformat().replace("+00:00", "Z"),
+        "as_of": zulu(told.as_of),
         "outcome": standing.outcome.value,
         "reason": standing.reason,
         "k": told.k,

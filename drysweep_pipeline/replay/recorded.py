@@ -12,6 +12,7 @@ from drysweep_pipeline.engine import journal
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.errors import DeclarationError, Refused
+from drysweep_pipeline.instants import zulu
 from drysweep_pipeline.keeping.unsettled import blocking_by_round
 from drysweep_pipeline.values import Event, Rule
 
@@ -43,7 +44,7 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
         "schema_version": 1,
         "sweep": campaign.home.name,
         "campaign": campaign.id,
-        "as_of": campaign.as_of.isoformat(),
+        "as_of": zulu(campaign.as_of),
         "outcome": now.outcome.value,
         "reason": now.reason,
         "rule": policy.rule.value,

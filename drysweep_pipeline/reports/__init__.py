@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from drysweep_pipeline.durable import write_whole
+from drysweep_pipeline.durable import write_bytes
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.asked import PLAIN, Asked
 
@@ -87,14 +87,5 @@ def _write_all(home: Home, told: "Contents", names: Sequence[str], places: Mappi
     lie = home.sweep(told.told["sweep"]).report
     paths = {name: lie(told.told["campaign"], FORMATS[name].suffix) for name in names} | dict(places)
     for name, report in reports.items():
-        _write(paths[name], report)
+        write_bytes(paths[name], report.encode() if isinstance(report, str) else report)
     return paths
-
-
-def _write(path: Path, report: str | bytes) -> None:
-    data = report.encode("utf-8") if isinstance(report, str) else report
-    write_whole(path, lambda part: _put(part, data))
-
-
-def _put(path: Path, data: bytes) -> None:
-    path.write_bytes(data)

@@ -6,7 +6,7 @@ from typing import Any
 from drysweep_pipeline.convergence import CONVERGED_AT
 from drysweep_pipeline.history import looks
 from drysweep_pipeline.history.campaign import Past
-from drysweep_pipeline.reports.text import count
+from drysweep_pipeline.wording import count
 
 
 def beyond(past: Past, told: Mapping[str, Any]) -> dict[str, Any] | None:

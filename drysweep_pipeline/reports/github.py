@@ -10,9 +10,10 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import is_cut_short
 from drysweep_pipeline.reports.settled import how_settled
-from drysweep_pipeline.reports.text import count, safe_text, shortened
+from drysweep_pipeline.reports.text import safe_text, shortened
 from drysweep_pipeline.reports.where import file_of, line_of
 from drysweep_pipeline.values import Severity
+from drysweep_pipeline.wording import count
 
 SHOWN = 10
 """How many annotations of a level GitHub shows for a step."""

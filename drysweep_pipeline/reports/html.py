@@ -12,14 +12,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drysweep_pipeline.instants import zulu
 from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import looked_again
 from drysweep_pipeline.reports.listing import Listing, listing
 from drysweep_pipeline.reports.meaning import MEANS
 from drysweep_pipeline.reports.shown import Cut, Figure, cut, number, share
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Outcome, Rule
+from drysweep_pipeline.wording import count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -117,7 +119,7 @@ def _said(said: Contents) -> dict[str, Any]:
         "facts": tuple(_facts(said)),
         "declared": tuple(_lines(said.provenance.declared)),
         "known_at": said.known_at,
-        "made_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "made_at": zulu(datetime.now(UTC).replace(microsecond=0)),
     }
     empty = {"since": not shown["since"], "tail": not shown["passes"]}
     return {**shown, "sections": [each for each in _SECTIONS if not empty.get(each[0])], **_own()}

@@ -14,8 +14,9 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import UNSEARCHED
 from drysweep_pipeline.reports.shown import Cut, called, cut, number
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Verdict
+from drysweep_pipeline.wording import count
 
 ROWS_BYTES = 1_500_000
 """As much of the page may be rows: a browser opens that at once, and two thousand findings fit."""

@@ -11,9 +11,10 @@ from drysweep_pipeline.reports.meaning import MEANS, UNSEARCHED, unread_files
 from drysweep_pipeline.reports.shown import called
 from drysweep_pipeline.reports.since import NONE_BEFORE, limits, name_of
 from drysweep_pipeline.reports.steps import Step
-from drysweep_pipeline.reports.text import at_angle, cell, code, count, prose
+from drysweep_pipeline.reports.text import at_angle, cell, code, prose
 from drysweep_pipeline.reports.waiting import Waiting
 from drysweep_pipeline.values import Outcome
+from drysweep_pipeline.wording import count
 
 SHOWN = 50
 UNREAD = 10

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from drysweep_pipeline.reports.text import count
 from drysweep_pipeline.values import Outcome
+from drysweep_pipeline.wording import count
 
 UNSEARCHED = "Nothing was searched yet: no round is decided."
 """What every report says of a campaign without a decided round, of which nothing else would be true."""

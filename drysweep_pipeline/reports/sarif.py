@@ -15,9 +15,10 @@ from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import head_of, is_cut_short, looked_again
 from drysweep_pipeline.reports.settled import how_settled
-from drysweep_pipeline.reports.text import at_angle, count, json_text, safe_lines, safe_text, shortened
+from drysweep_pipeline.reports.text import at_angle, json_text, safe_lines, safe_text, shortened
 from drysweep_pipeline.reports.where import file_of, line_of
 from drysweep_pipeline.values import Severity
+from drysweep_pipeline.wording import count
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 MOST_RESULTS = 25_000

@@ -5,8 +5,9 @@ from typing import Any
 
 from drysweep_pipeline.convergence import NOT_RUN_LIMIT
 from drysweep_pipeline.reports.beyond import said_beyond
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Outcome
+from drysweep_pipeline.wording import count
 
 Summary = Mapping[str, Any]
 

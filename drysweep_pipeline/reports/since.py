@@ -12,8 +12,9 @@ from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.history.campaign import Past, Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.beside import declared
-from drysweep_pipeline.reports.text import count, safe_text
+from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Outcome, Severity
+from drysweep_pipeline.wording import count, cut
 
 NAMED = 20
 """How many of what is new, be it fresh, reopened or open again, is named; the others are counted."""
@@ -30,6 +31,7 @@ OPEN_AGAIN = {
 """What is still there and was settled, rejected or fixed before, by what ended since."""
 _ALWAYS_TOLD = ("fresh", "still_there")
 _AT_A_GLANCE = 3
+_LONGEST = 100
 # Who is told, who owns it and when it runs have no part in what is found.
 _BESIDE = ("name", "description", "owners", "schedule", "notify", "redaction", "strategies")
 _GOES_ON = (Outcome.RUNNING, Outcome.NEEDS_DECISION)
@@ -109,8 +111,8 @@ def what_became(row: Row) -> str:
 
 
 def _named(row: Row) -> str:
-    owner = f" ({_cut(row['owner'])})" if row["owner"] else ""
-    return safe_text(f"{row['severity'] or 'of unknown severity'} {_cut(row['label'])}{owner}")
+    owner = f" ({cut(row['owner'], _LONGEST)})" if row["owner"] else ""
+    return safe_text(f"{row['severity'] or 'of unknown severity'} {cut(row['label'], _LONGEST)}{owner}")
 
 
 def _whose(told: Mapping[str, Any], change: str) -> str:
@@ -131,7 +133,7 @@ def _whose(told: Mapping[str, Any], change: str) -> str:
 def _owners(named: Sequence[Row], change: str, severity: str, number: int) -> str:
     """Return whose so many findings are, after a colon; empty where no owner is known."""
     rows = [row for row in named if (row["change"], row["severity"]) == (change, severity)]
-    owners = list(dict.fromkeys(_cut(row["owner"]) if row["owner"] else "no owner" for row in rows))
+    owners = list(dict.fromkeys(cut(row["owner"], _LONGEST) if row["owner"] else "no owner" for row in rows))
     if not owners or owners == ["no owner"]:
         return ""
     more = len(owners) > _AT_A_GLANCE or number > len(rows)
@@ -204,7 +206,3 @@ def _said(apart: timedelta) -> str:
         if apart >= length:
             return count(apart // length, unit)
     return "the same instant" if not apart else count(int(apart.total_seconds()), "second")
-
-
-def _cut(text: str, limit: int = 100) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

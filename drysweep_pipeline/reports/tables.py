@@ -12,8 +12,8 @@ from drysweep_pipeline.reports.figures import Passes, Point
 from drysweep_pipeline.reports.meaning import unread_files
 from drysweep_pipeline.reports.shown import Cut, Figure, cut, decimal, number, percent, share
 from drysweep_pipeline.reports.since import CHANGES, limits, what_became
-from drysweep_pipeline.reports.text import count
 from drysweep_pipeline.values import Outcome, Rule, Severity
+from drysweep_pipeline.wording import count
 
 Table = dict[str, Any]
 _PASSES = 30

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from drysweep_pipeline.wording import count, cut
+
 # Direction overrides and other characters that change how their neighbours look, and are not seen themselves.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 # An underscore inside a word is only an underscore; escaped, it would be harder to read where nobody renders it.
@@ -27,8 +29,7 @@ def cell(value: object, limit: int = _CELL) -> str:
     """Return a value as the content of a Markdown table cell, cut at ``limit`` characters."""
     if value is None or value == "":
         return "-"
-    text = safe_text(str(value))
-    shown = text if len(text) <= limit else text[: limit - 1] + "…"
+    shown = cut(safe_text(str(value)), limit)
     return html.escape(_MARKDOWN.sub(r"\\\1", shown), quote=False)
 
 
@@ -86,11 +87,6 @@ def json_text(data: Any, indent: int | None = None) -> str:
 def at_angle(row: Mapping[str, Any]) -> str:
     """Return at which angle a strategy was not run, a blank before it; empty where it has no other."""
     return f" at {json.dumps(row['angle'], ensure_ascii=False, sort_keys=True)}" if "angle" in row else ""
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular where it is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _escaped(character: str) -> str:

@@ -12,6 +12,7 @@ from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.engine.state import State, queued_behind
 from drysweep_pipeline.outlook import Course, Outlook, outlook, resumed
 from drysweep_pipeline.values import Outcome
+from drysweep_pipeline.wording import count
 
 QUEUE = "campaign"
 _UNKNOWN = Course()
@@ -108,7 +109,7 @@ def _asks(standing: Standing) -> str:
 def _answers(stand: Stand, option: str) -> Iterator[Choice]:
     """Yield the answers that the rules allow now, the one that is asked for first."""
     rounds = max(1, stand.k - stand.standing.quiet)
-    more = f"{rounds} more round{'s' if rounds > 1 else ''}"
+    more = count(rounds, "more round")
     if stand.standing.reason == "turn":
         yield Choice(f"drysweep go {stand.name}{option}", "runs that round")
     else:

@@ -8,8 +8,9 @@ from typing import Any
 import duckdb
 
 from drysweep_pipeline.sandbox import LOCKED
+from drysweep_pipeline.spelling import identifier
 from drysweep_pipeline.tabular import typed
-from drysweep_pipeline.tabular.names import checked, quoted
+from drysweep_pipeline.tabular.names import checked
 from drysweep_pipeline.tabular.wanted import Unread, Wanted
 
 _SQLITE = b"SQLite format 3\0"
@@ -36,7 +37,7 @@ def write_sqlite(wanted: Wanted, path: Path) -> None:
         connection.execute("pragma query_only = on")
         _check_there(wanted.table, [name for (name,) in connection.execute(_SQLITE_TABLES)])
         # The name is one of those that the database has, and quoted.
-        asked = f"select * from {quoted(str(wanted.table))}"
+        asked = f"select * from {identifier(str(wanted.table))}"
         names = checked([column[0] for column in connection.execute(asked).description])
         typed.write(lambda: _sqlite_rows(connection, asked, names), {**dict.fromkeys(names), **wanted.columns}, path)
     except (sqlite3.Error, OverflowError) as error:
@@ -63,7 +64,7 @@ def duckdb_table(wanted: Wanted) -> tuple[duckdb.DuckDBPyConnection, str]:
         "select table_name from information_schema.tables where table_schema = 'main' order by 1"
     ).fetchall()
     _check_there(wanted.table, [name for (name,) in tables])
-    return connection, f"main.{quoted(str(wanted.table))}"
+    return connection, f"main.{identifier(str(wanted.table))}"
 
 
 def _check_there(table: str | None, tables: list[str]) -> None:

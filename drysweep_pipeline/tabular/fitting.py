@@ -6,7 +6,7 @@ Anything else leaves the table unread: a search that takes two things for one en
 import duckdb
 
 from drysweep_pipeline import exact
-from drysweep_pipeline.tabular.names import quoted
+from drysweep_pipeline.spelling import identifier
 from drysweep_pipeline.tabular.wanted import Unread
 
 _WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
@@ -55,7 +55,7 @@ def cast(column: str, given: str, wanted: str | None) -> str:
 
 def check(connection: duckdb.DuckDBPyConnection, sql: str, name: str, given: str, wanted: str | None) -> None:
     """Raise ``Unread`` with the first value that a cast would change, or with two that it would make one."""
-    column = quoted(name)
+    column = identifier(name)
     as_wanted = cast(column, given, wanted)
     if as_wanted == column:
         return
@@ -96,7 +96,7 @@ def _changes(column: str, given: str, wanted: str) -> str:
 
 
 def _check_each(connection: duckdb.DuckDBPyConnection, sql: str, name: str, wanted: str, changes: str) -> None:
-    column = quoted(name)
+    column = identifier(name)
     first = connection.execute(
         f"""
         select number, cast(value as varchar)
@@ -111,7 +111,7 @@ def _check_each(connection: duckdb.DuckDBPyConnection, sql: str, name: str, want
 
 
 def _check_digits(connection: duckdb.DuckDBPyConnection, sql: str, name: str) -> None:
-    column = quoted(name)
+    column = identifier(name)
     asked = connection.execute(f"select row_number() over (), {column} from {sql}")
     while some := asked.fetchmany(_MANY):
         for number, value in some:
@@ -122,7 +122,7 @@ def _check_digits(connection: duckdb.DuckDBPyConnection, sql: str, name: str) ->
 
 
 def _check_apart(connection: duckdb.DuckDBPyConnection, sql: str, name: str, as_wanted: str, kind: str) -> None:
-    column = quoted(name)
+    column = identifier(name)
     merged = connection.execute(
         f"""
         select cast(min({column}) as varchar), cast(max({column}) as varchar)

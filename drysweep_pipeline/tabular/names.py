@@ -1,13 +1,8 @@
-"""Names of columns in SQL: whatever a file calls them, they are quoted, and two that SQL cannot tell apart refused."""
+"""Names of columns: whatever a file calls them, but for none at all and two that SQL cannot tell apart."""
 
 from collections.abc import Sequence
 
 from drysweep_pipeline.tabular.wanted import Unread
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def checked(names: Sequence[str]) -> list[str]:

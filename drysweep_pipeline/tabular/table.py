@@ -8,9 +8,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from drysweep_pipeline.spelling import identifier, literal
 from drysweep_pipeline.tabular import databases, delimited, fitting, lines, parquet
-from drysweep_pipeline.tabular.names import checked, quoted
+from drysweep_pipeline.tabular.names import checked
 from drysweep_pipeline.tabular.wanted import Unread, Wanted
+from drysweep_pipeline.wording import first_line
 
 _BATCH_ROWS = 50_000
 _WRITERS = {
@@ -31,14 +33,14 @@ def write(wanted: Wanted, path: Path, scratch: Path) -> int:
     except duckdb.OutOfMemoryException:
         raise  # says something of the machine, and not of the file
     except duckdb.Error as error:
-        raise Unread(str(error).strip().splitlines()[0]) from None
+        raise Unread(first_line(error)) from None
     except pa.ArrowMemoryError:
         raise
     except (pa.ArrowException, OSError) as error:
         # With a number it is the system that complains, of a full disk for instance; without one, Arrow of the file.
         if getattr(error, "errno", None) is not None:
             raise
-        raise Unread(str(error).strip().splitlines()[0]) from None
+        raise Unread(first_line(error)) from None
 
 
 @contextmanager
@@ -54,8 +56,7 @@ def _relation(wanted: Wanted, scratch: Path) -> Iterator[tuple[duckdb.DuckDBPyCo
             return
     raw = scratch / f"{wanted.name}.raw"
     _WRITERS[wanted.format](wanted, raw)
-    literal = str(raw).replace("'", "''")
-    sql = f"read_parquet('{literal}', hive_partitioning = false)"
+    sql = f"read_parquet({literal(str(raw))}, hive_partitioning = false)"
     with _locked(scratch) as connection:
         yield connection, sql
     raw.unlink()
@@ -74,8 +75,7 @@ def _locked(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     }
     with duckdb.connect(config=config) as connection:
         connection.execute("set global TimeZone = 'UTC'")
-        allowed = f"{folder}/".replace("'", "''")
-        connection.execute(f"set allowed_directories = ['{allowed}']")
+        connection.execute(f"set allowed_directories = [{literal(f'{folder}/')}]")
         connection.execute("set enable_external_access = false")
         connection.execute("set lock_configuration = true")
         yield connection
@@ -91,7 +91,7 @@ def _written(connection: duckdb.DuckDBPyConnection, sql: str, wanted: Wanted, pa
     for name, kind in given.items():
         fitting.check(connection, sql, name, kind, wanted.columns.get(name))
     chosen = ", ".join(
-        f"{fitting.cast(quoted(name), kind, wanted.columns.get(name))} as {quoted(name)}"
+        f"{fitting.cast(identifier(name), kind, wanted.columns.get(name))} as {identifier(name)}"
         for name, kind in given.items()
     )
     reader = connection.sql(f"select {chosen} from {sql}").to_arrow_reader(_BATCH_ROWS)

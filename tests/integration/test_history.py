@@ -342,7 +342,7 @@ def test_labels_in_sql_are_the_labels_of_python(sweeping: Sweeping, tmp_path: Pa
         folder.mkdir(parents=True)
         path = folder / "one.a1.parquet"
         taken = land_rows(rows, "one", ("id", "n", "m"), path)
-        run = landing.StrategyRun("one", "scripted", "ok", None, {}, 0, 7, (), landing.landed(path, taken))
+        run = landing.StrategyRun("one", "scripted", "ok", None, {}, 0, 7, (), landing.landed(path, taken.rows))
         manifest = landing.Manifest("c1", 1, "snap", 0, 1.0, (run,))
         landing.write_manifest(folder, manifest)
         sweeping._record(ledger, manifest, {}, Outcome.RUNNING, None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from drysweep_pipeline.cli.health.check import Check
 from drysweep_pipeline.home import Home, SweepHome
+from drysweep_pipeline.instants import zulu
 
 _A_DAY = timedelta(days=1)
 _SKEW_SECONDS = 300
@@ -81,6 +82,6 @@ def _without_state(place: SweepHome) -> Iterator[Check]:
             yield Check(name, False, "cannot be read", help, str(path))
             continue
         if as_of > datetime.now(UTC) + _A_DAY:
-            found = f"looks at {as_of.isoformat()}, which is still to come"
+            found = f"looks at {zulu(as_of)}, which is still to come"
             help = "campaigns as of today take their place before it; look at this machine's clock"
             yield Check(name, True, found, help, str(path))
