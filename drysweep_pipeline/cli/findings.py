@@ -114,25 +114,34 @@ def fix(
     return _act("fix", findings, file, given, sweep, campaign, home, json)
 
 
-@app.command("contest")
-def contest(
-    findings: FindingsArgument = None,
-    by: ByOption = None,
-    reason: ReasonOption = None,
-    evidence: EvidenceOption = None,
-    file: FileOption = None,
-    sweep: SweepOption = None,
-    campaign: CampaignOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> int:
+def _alike(act: str, help: str) -> None:
+    """Have a command for an act that takes what all acts take, and nothing else."""
+
+    @app.command(act, help=help)
+    def command(
+        findings: FindingsArgument = None,
+        by: ByOption = None,
+        reason: ReasonOption = None,
+        evidence: EvidenceOption = None,
+        file: FileOption = None,
+        sweep: SweepOption = None,
+        campaign: CampaignOption = None,
+        home: HomeOption = None,
+        json: JsonOption = False,
+    ) -> int:
+        given = {"by": by, "reason": reason, "evidence": evidence}
+        return _act(act, findings, file, given, sweep, campaign, home, json)
+
+
+_alike(
+    "contest",
     """Settle findings as wrong.
 
     By name, and with evidence that a reader can open.
 
     Example: drysweep findings contest api/no_owner --evidence services/api.yaml:3 --by ann
-    """
-    return _act("contest", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+    """,
+)
 
 
 @app.command("accept-risk")
@@ -157,94 +166,46 @@ def accept_risk(
 
     Example: drysweep findings accept-risk api/no_owner --expires 2026-12-31 --reason "retired by then"
     """
-    given = {**_given(by, reason, evidence), "expires": expires}
-    if withdraw and expires is None:
-        del given["expires"]
+    given = {"by": by, "reason": reason, "evidence": evidence, "expires": expires}
     return _act("withdraw" if withdraw else "accept_risk", findings, file, given, sweep, campaign, home, json)
 
 
-@app.command("decline")
-def decline(
-    findings: FindingsArgument = None,
-    by: ByOption = None,
-    reason: ReasonOption = None,
-    evidence: EvidenceOption = None,
-    file: FileOption = None,
-    sweep: SweepOption = None,
-    campaign: CampaignOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> int:
+_alike(
+    "decline",
     """Record nits that will not be fixed.
 
     Nothing worse can be declined.
 
     Example: drysweep findings decline api/trailing_space --reason "generated file"
-    """
-    return _act("decline", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
-
-
-@app.command("escalate")
-def escalate(
-    findings: FindingsArgument = None,
-    by: ByOption = None,
-    reason: ReasonOption = None,
-    evidence: EvidenceOption = None,
-    file: FileOption = None,
-    sweep: SweepOption = None,
-    campaign: CampaignOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> int:
+    """,
+)
+_alike(
+    "escalate",
     """Hand findings to a person.
 
     They stay unsettled until that person decides.
 
     Example: drysweep findings escalate api/no_owner --reason "who runs this?"
-    """
-    return _act("escalate", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
-
-
-@app.command("confirm")
-def confirm(
-    findings: FindingsArgument = None,
-    by: ByOption = None,
-    reason: ReasonOption = None,
-    evidence: EvidenceOption = None,
-    file: FileOption = None,
-    sweep: SweepOption = None,
-    campaign: CampaignOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> int:
+    """,
+)
+_alike(
+    "confirm",
     """Say that findings are right after all.
 
     A rejection is overruled by name and with a reason.
 
     Example: drysweep findings confirm api/no_owner --reason "the exemption has ended" --by ann
-    """
-    return _act("confirm", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
-
-
-@app.command("withdraw")
-def withdraw(
-    findings: FindingsArgument = None,
-    by: ByOption = None,
-    reason: ReasonOption = None,
-    evidence: EvidenceOption = None,
-    file: FileOption = None,
-    sweep: SweepOption = None,
-    campaign: CampaignOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> int:
+    """,
+)
+_alike(
+    "withdraw",
     """Take back what was said of findings.
 
     A contest, an accepted risk, a fix, a decline; they are open again.
 
     Example: drysweep findings withdraw api/no_owner --reason "the wrong line" --by ann
-    """
-    return _act("withdraw", findings, file, _given(by, reason, evidence), sweep, campaign, home, json)
+    """,
+)
 
 
 @app.command("apply")
@@ -268,10 +229,6 @@ def apply(
 def _words(given: list[str] | None) -> tuple[str, ...]:
     """Return what was given with an option, also where it was given several times or with commas."""
     return tuple(word.strip() for each in given or () for word in each.split(","))
-
-
-def _given(by: str | None, reason: str | None, evidence: str | None) -> dict[str, str | None]:
-    return {"by": by, "reason": reason, "evidence": evidence}
 
 
 def _act(
