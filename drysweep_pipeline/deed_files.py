@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from drysweep_pipeline.declaration.model import Part
+from drysweep_pipeline.declaration.notation import Day, Text
 from drysweep_pipeline.declaration.refusals import Problem, Written, did_you_mean, in_file_order, problems, shown
 from drysweep_pipeline.declaration.yaml_reader import Document, Keys, read_yaml
 from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.scenario import Day, Text
 
 
 class _Deed(Part):

@@ -67,7 +67,8 @@ def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:
 def examine(path: Path, home: Home) -> tuple[list[DrysweepError], list[str]]:
     """Return what is wrong with a declaration, and what is unwise; the material is not looked at."""
     from drysweep_pipeline.declaration import errors, read_declaration
-    from drysweep_pipeline.declaration.checks import canary_problems, model_problems, sql_problems, warnings
+    from drysweep_pipeline.declaration.advice import warnings
+    from drysweep_pipeline.declaration.checks import canary_problems, model_problems, sql_problems
     from drysweep_pipeline.declaration.reach import home_in_material, reach_problems
 
     problems: list[DrysweepError] = list(errors(path))

@@ -4,15 +4,15 @@ Only the format is known here; whether an action is allowed is for the rules to 
 that lacks a field of the fingerprint is no error of the format: its finder is ``not_run``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictInt, StringConstraints, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, StrictInt, TypeAdapter, ValidationError
 
-from drysweep_pipeline.declaration.model import Convergence, IdentityFields, Name, Part, not_allowed
+from drysweep_pipeline.declaration.model import Convergence, IdentityFields, Name, Part
+from drysweep_pipeline.declaration.notation import Day, Instant, Text, instant
 from drysweep_pipeline.declaration.refusals import (
     Problem,
     Written,
@@ -34,35 +34,6 @@ EXPECTABLE = (
     *("outcome", "reason", "rounds", "quiet", "new", "seen", "confirmed", "rejected", "undecided", "unjudged"),
     *("calls", "states", "events", "error", "k", "ledger_seen", "not_searched"),
 )
-
-
-def _instant(value: object) -> datetime:
-    """Return an ``as_of`` as an instant in UTC; a day stands for its midnight."""
-    value = _from_iso(value, datetime.fromisoformat)
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    if isinstance(value, date):
-        return datetime.combine(value, time(), UTC)
-    raise not_allowed(f"expected a date, got {shown(value)}", "a date is written 2026-01-31")
-
-
-def _day(value: object) -> date | None:
-    value = _from_iso(value, date.fromisoformat)
-    if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
-        return value
-    raise not_allowed(f"expected a date, got {shown(value)}", "a date is written 2026-01-31")
-
-
-def _from_iso(value: object, parse: Callable[[str], date]) -> object:
-    try:
-        return parse(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Instant = Annotated[datetime, BeforeValidator(_instant)]
-Day = Annotated[date | None, BeforeValidator(_day)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +360,7 @@ def _scenario(written: Written, is_list: bool) -> Scenario:
 
 def _campaign(written: Written, keys: Keys, data: dict[str, Any]) -> ScriptedCampaign:
     rounds = tuple(_round(written, (*keys, "rounds", index), each) for index, each in enumerate(data["rounds"]))
-    return ScriptedCampaign(_instant(data.get("as_of", DEFAULT_AS_OF)), rounds, data["expect"])
+    return ScriptedCampaign(instant(data.get("as_of", DEFAULT_AS_OF)), rounds, data["expect"])
 
 
 def _round(written: Written, keys: Keys, data: dict[str, Any]) -> ScriptedRound:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.declaration.checks import sql_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.engine.campaign import Campaign, Overrides, load
 from drysweep_pipeline.engine.quality import merged
 from drysweep_pipeline.engine.starting import start

@@ -16,7 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.declaration.checks import warnings
+from drysweep_pipeline.declaration.advice import warnings
 from drysweep_pipeline.engine import deeds, rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of

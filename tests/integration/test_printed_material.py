@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drysweep_pipeline.declaration import errors, read_declaration
-from drysweep_pipeline.declaration.checks import warnings
+from drysweep_pipeline.declaration.advice import warnings
 from drysweep_pipeline.declaration.model import CommandMaterial
 from drysweep_pipeline.engine.planning import plan, read_plan
 from drysweep_pipeline.errors import MaterialError

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.declaration.checks import sql_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.quality import merged, merged_by
 from drysweep_pipeline.engine.wave import wave

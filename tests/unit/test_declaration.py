@@ -15,7 +15,8 @@ from drysweep_pipeline.declaration import (
     resolve_sweep,
     thaw_json,
 )
-from drysweep_pipeline.declaration.checks import sql_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.declaration.model import SqlStrategy
 from drysweep_pipeline.errors import DeclarationError, IntegrityError, NotFound
 

@@ -11,7 +11,8 @@ import pytest
 from drysweep_pipeline import canaries, candidates
 from drysweep_pipeline.canaries import Recall, recall
 from drysweep_pipeline.declaration import errors, freeze_json, read_declaration, thaw_json
-from drysweep_pipeline.declaration.checks import canary_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import canary_problems
 from drysweep_pipeline.declaration.folder import folder_digest
 from drysweep_pipeline.mentions import scrubbed, steady
 from drysweep_pipeline.variation import Look

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from drysweep_pipeline.declaration import errors, freeze_json, read_declaration, thaw_json
-from drysweep_pipeline.declaration.checks import warnings
+from drysweep_pipeline.declaration.advice import warnings
 from drysweep_pipeline.engine.repeats import by_chance, repeatable
 
 SWEEP = """type: drysweep_pipeline.Sweep

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from drysweep_pipeline.declaration import errors, freeze_json, read_declaration, thaw_json
-from drysweep_pipeline.declaration.checks import sql_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.errors import DeclarationError
 
 SWEEP = """type: drysweep_pipeline.Sweep

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from drysweep_pipeline.declaration import errors, freeze_json, read_declaration, thaw_json
-from drysweep_pipeline.declaration.checks import model_problems, sql_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import model_problems, sql_problems
 from drysweep_pipeline.declaration.model import LlmJudge, LlmStrategy
 from drysweep_pipeline.engine.repeats import by_chance, repeatable
 

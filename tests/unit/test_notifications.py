@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from drysweep_pipeline.declaration import errors, freeze_json, read_declaration, thaw_json
-from drysweep_pipeline.declaration.checks import warnings
+from drysweep_pipeline.declaration.advice import warnings
 from drysweep_pipeline.declaration.model import AnyReceiver
 from drysweep_pipeline.notifications import slack
 from drysweep_pipeline.notifications.message import message

@@ -14,7 +14,8 @@ import pytest
 from drysweep_pipeline import projects
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.declaration import find_sweeps, read_declaration
-from drysweep_pipeline.declaration.checks import sql_problems, warnings
+from drysweep_pipeline.declaration.advice import warnings
+from drysweep_pipeline.declaration.checks import sql_problems
 from drysweep_pipeline.declaration.schema import json_schema
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.projects import TEMPLATES, begin

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from drysweep_pipeline import candidates, fingerprint
 from drysweep_pipeline.declaration import errors, read_declaration
-from drysweep_pipeline.declaration.checks import warnings
+from drysweep_pipeline.declaration.advice import warnings
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import DeclarationError, IntegrityError, MaterialError
 from drysweep_pipeline.home import Home
