@@ -1,14 +1,14 @@
 """Campaigns, rounds, strategy runs and events in the ledger: what happened, in the order it happened."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.instants import of_microseconds
-from drysweep_pipeline.landing import Manifest
+from drysweep_pipeline.landing import Manifest, StrategyRun
 from drysweep_pipeline.ledger.intake import Counts
 from drysweep_pipeline.ledger.store import Ledger
 from drysweep_pipeline.values import Event, Outcome, Rule
@@ -166,43 +166,23 @@ def record_round(
 ) -> None:
     """Record a round as taken in, with a row for every attempt of every strategy."""
     key = (manifest.campaign, manifest.round)
-    ledger.connection.execute(
-        _ADD_ROUND,
-        [
-            *key,
-            manifest.snapshot,
-            manifest.not_searched,
-            complete,
-            counts.rows,
-            counts.distinct,
-            counts.fresh,
-            reopened,
-            at,
-        ],
-    )
+    found = (counts.rows, counts.distinct, counts.fresh, reopened)
+    ledger.connection.execute(_ADD_ROUND, [*key, manifest.snapshot, manifest.not_searched, complete, *found, at])
     for run in manifest.runs:
-        angle = json.dumps(run.angle, ensure_ascii=False, sort_keys=True)
-        for number, attempt in enumerate(run.attempts, start=1):
-            last = number == len(run.attempts)
-            rows = run.file.rows if run.file and last else 0
-            recall = (run.canaries.expected, run.canaries.seen) if run.canaries and last else (None, None)
-            usage = (attempt.usage.calls, attempt.usage.tokens, attempt.usage.cost_usd)
-            ledger.connection.execute(
-                _ADD_RUN,
-                [
-                    *key,
-                    run.strategy,
-                    attempt.attempt,
-                    attempt.status,
-                    attempt.reason,
-                    angle,
-                    rows,
-                    attempt.seconds,
-                    *usage,
-                    *recall,
-                    run.isolation,
-                ],
-            )
+        for row in _attempts(run):
+            ledger.connection.execute(_ADD_RUN, [*key, *row])
+
+
+def _attempts(run: StrategyRun) -> Iterator[list[object]]:
+    """Yield a row for every attempt; what the last one reported stands with the last one."""
+    angle = json.dumps(run.angle, ensure_ascii=False, sort_keys=True)
+    for number, attempt in enumerate(run.attempts, start=1):
+        last = number == len(run.attempts)
+        rows = run.file.rows if run.file and last else 0
+        recall = (run.canaries.expected, run.canaries.seen) if run.canaries and last else (None, None)
+        usage = (attempt.usage.calls, attempt.usage.tokens, attempt.usage.cost_usd)
+        ended = (attempt.attempt, attempt.status, attempt.reason)
+        yield [run.strategy, *ended, angle, rows, attempt.seconds, *usage, *recall, run.isolation]
 
 
 def not_run(ledger: Ledger, campaign: str, round: int) -> list[str]:
