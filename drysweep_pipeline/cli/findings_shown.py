@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline.biography import Biography, biography, held
 from drysweep_pipeline.cli.fitting import fitted
 from drysweep_pipeline.cli.options import find_campaign, home_of, project_root
 from drysweep_pipeline.cli.output import note, put, put_json, put_table, table_width
@@ -15,6 +14,7 @@ from drysweep_pipeline.engine.naming import meant, short
 from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.history import findings as past
 from drysweep_pipeline.history import history
+from drysweep_pipeline.history.biography import Biography, biography, held
 from drysweep_pipeline.history.findings import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.summary import summary

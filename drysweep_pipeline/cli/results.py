@@ -86,7 +86,7 @@ def _called(name: str, meaning: str) -> tuple[str, str]:
 
 def to_csv(found: Result, out: IO[bytes], *, raw: bool = False) -> None:
     """Write a head and a line a row; what a spreadsheet would compute is kept from it, unless ``raw``."""
-    from drysweep_pipeline.delimited import line
+    from drysweep_pipeline.cli.delimited import line
 
     seen = safe_text if out.isatty() else str
     for row in (found.columns, *found.rows):

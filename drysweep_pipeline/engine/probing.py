@@ -20,12 +20,12 @@ from drysweep_pipeline.engine.asking import Asking, land
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.repeats import repeatable
+from drysweep_pipeline.engine.stability import Compared, Identity, Steady, compare
 from drysweep_pipeline.errors import DeclarationError, FinderError, Refused, RowsRefused
 from drysweep_pipeline.finders import Found
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot, freeze
 from drysweep_pipeline.scratch import scratch
-from drysweep_pipeline.stability import Compared, Identity, Steady, compare
 from drysweep_pipeline.values import ONE_CALL, Usage
 from drysweep_pipeline.variation import look
 

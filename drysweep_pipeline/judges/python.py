@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline.children.child import Children, Program, environment, scratch_folder
+from drysweep_pipeline.children.complaints import told
 from drysweep_pipeline.children.confinement import Confinement, hint
 from drysweep_pipeline.children.installation import called_with
 from drysweep_pipeline.children.worker import PATH as WORKER
-from drysweep_pipeline.complaints import told
 from drysweep_pipeline.declaration.model import PythonJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.judges import answer

@@ -23,7 +23,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline import complaints, exact
+from drysweep_pipeline import exact
+from drysweep_pipeline.children import complaints
 from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
 from drysweep_pipeline.children.confinement import Confinement
 from drysweep_pipeline.children.installation import interpreter_places

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from drysweep_pipeline.formulas import guarded
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import COLUMNS, campaign_of, rows_of
+from drysweep_pipeline.reports.formulas import guarded
 from drysweep_pipeline.reports.text import safe_lines, shortened
 
 # Excel takes 32,767 characters a cell; this leaves room for apostrophes, and for what says how much was cut.

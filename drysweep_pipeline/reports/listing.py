@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drysweep_pipeline.biography import held
+from drysweep_pipeline.history.biography import held
 from drysweep_pipeline.history.campaign import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import UNSEARCHED

@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from drysweep_pipeline.biography import biography
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration import read_declaration
@@ -18,6 +17,7 @@ from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.naming import meant
 from drysweep_pipeline.history import history
+from drysweep_pipeline.history.biography import biography
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration.definitions import build_definitions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drysweep_pipeline.formulas import guarded
+from drysweep_pipeline.reports.formulas import guarded
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drysweep_pipeline.stability import Identity, Steady, compare
+from drysweep_pipeline.engine.stability import Identity, Steady, compare
 
 FIELDS = ("service", "path", "kind")
 

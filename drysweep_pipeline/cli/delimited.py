@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from drysweep_pipeline.formulas import guarded
+from drysweep_pipeline.reports.formulas import guarded
 from drysweep_pipeline.reports.text import no_command, safe_lines
 
 _QUOTED = frozenset(',"\r\n')
