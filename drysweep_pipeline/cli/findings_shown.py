@@ -15,7 +15,7 @@ from drysweep_pipeline.errors import NotFound, Refused
 from drysweep_pipeline.history import findings as past
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.biography import Biography, biography, held
-from drysweep_pipeline.history.findings import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.text import safe_text

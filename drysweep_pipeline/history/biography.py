@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from drysweep_pipeline.history import findings, history
-from drysweep_pipeline.history.findings import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import BY_PEOPLE, LOGGED, WITHDRAWN
 from drysweep_pipeline.wording import count

@@ -11,11 +11,9 @@ from typing import Any
 import duckdb
 
 from drysweep_pipeline.errors import NotFound
-from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.history.reading import Row, rows
 from drysweep_pipeline.instants import zulu_of
 from drysweep_pipeline.spelling import rank
-
-Row = dict[str, Any]
 
 _CAMPAIGN = """
     select

@@ -5,16 +5,13 @@ Instants come as ISO 8601 texts in UTC ending in ``Z``. What a life amounts to i
 
 import json
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import duckdb
 
-from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.history.reading import Row, rows
 from drysweep_pipeline.instants import zulu_of
 from drysweep_pipeline.spelling import rank
-
-Row = dict[str, Any]
 
 _HEADS = """
     select sweep, campaign, epoch_us(as_of) as as_of, outcome, reason, k, rounds

@@ -5,14 +5,11 @@ Instants come as ISO 8601 texts in UTC ending in ``Z``.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import duckdb
 
-from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.history.reading import Row, rows
 from drysweep_pipeline.instants import zulu_of
-
-Row = dict[str, Any]
 
 # Since when: the first sighting by anybody, and before it the last snapshot at which these went quiet without it.
 _SINCE = """

@@ -5,8 +5,8 @@ What is worked out from these rows for people is ``reports.figures``' business.
 
 import json
 
-from drysweep_pipeline.history.campaign import Past, Row
-from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row, rows
 
 # A strategy that was asked again in a round has an attempt each; the last one is what the round went by. One that a
 # ceiling kept from being asked has none.

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +17,8 @@ from drysweep_pipeline import sandbox
 from drysweep_pipeline.errors import FinderError, IntegrityError, NotFound, Refused
 from drysweep_pipeline.home import Home
 
+Row: TypeAlias = dict[str, Any]
+"""A row of an answer, by the names of its columns."""
 SECONDS = 30.0
 MAX_ROWS = 10_000
 # How long a query that was interrupted may take to notice; some single steps of an engine never look.
@@ -139,9 +141,7 @@ class _Asked(threading.Thread):
             self._connection.interrupt()
 
 
-def rows(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: list[Any] | dict[str, Any]
-) -> list[dict[str, Any]]:
+def rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: list[Any] | dict[str, Any]) -> list[Row]:
     """Return the rows of a query as dictionaries; times are aware and UTC."""
     cursor = connection.execute(sql, parameters)
     names = [column[0] for column in cursor.description or []]

@@ -7,7 +7,7 @@ others wrote in them would call people there. It is cut to a length, and rejecte
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.notifications.record import Notice
 from drysweep_pipeline.reports.failures import failures
 from drysweep_pipeline.reports.since import lines

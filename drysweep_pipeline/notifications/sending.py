@@ -21,7 +21,8 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.errors import DrysweepError, FinderError
 from drysweep_pipeline.history import history
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.notifications import record, slack
 from drysweep_pipeline.notifications.message import message
 from drysweep_pipeline.notifications.occasions import Stand, with_stop

@@ -16,7 +16,7 @@ from drysweep_pipeline.engine.remarks import denied_reads, noted
 from drysweep_pipeline.engine.repeats import turns_left
 from drysweep_pipeline.engine.state import queued_behind, read_states
 from drysweep_pipeline.errors import IntegrityError
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
 from drysweep_pipeline.notifications import record

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from drysweep_pipeline.history import history, looks
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import beside
 from drysweep_pipeline.reports.asked import PLAIN, Asked

@@ -6,7 +6,7 @@ GitHub shows ten of each level a step, and the others in the log only; so the ou
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import is_cut_short
 from drysweep_pipeline.reports.settled import how_settled

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import attributes_of, is_lower_bound

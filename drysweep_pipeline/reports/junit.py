@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import campaign_of, is_cut_short, looked_again
 from drysweep_pipeline.reports.settled import how_settled

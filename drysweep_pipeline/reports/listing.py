@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drysweep_pipeline.history.biography import held
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.meaning import UNSEARCHED
 from drysweep_pipeline.reports.shown import Cut, called, cut, number

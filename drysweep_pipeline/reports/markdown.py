@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import looked_again
 from drysweep_pipeline.reports.meaning import MEANS, UNSEARCHED, unread_files

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.lifecycle import OPEN
 from drysweep_pipeline.reports.beyond import missed_by_k
 from drysweep_pipeline.reports.contents import Contents

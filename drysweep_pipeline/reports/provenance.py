@@ -11,7 +11,7 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 
 from drysweep_pipeline.engine.campaign import FILE, Campaign, load
 from drysweep_pipeline.engine.redacting import redactor_of
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 
 _PROGRAMS = {"drysweep": "drysweep-pipeline", "dagster": "dagster", "duckdb": "duckdb"}

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.flat import head_of, is_cut_short, looked_again
 from drysweep_pipeline.reports.settled import how_settled

@@ -1,6 +1,6 @@
 """What settles a finding, in words, for formats that can say that something need not be looked at."""
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.values import State, Verdict
 
 _BY_PEOPLE = {State.CONTESTED: "contested", State.ACCEPTED_RISK: "accepted as a risk", State.DECLINED: "declined"}

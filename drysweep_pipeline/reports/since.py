@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from drysweep_pipeline.declaration.model import Sweep
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports.beside import declared
 from drysweep_pipeline.reports.text import safe_text

@@ -4,7 +4,8 @@ from typing import Any
 
 from drysweep_pipeline.fingerprint import told_apart
 from drysweep_pipeline.history import history
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import OPEN, SETTLED
 from drysweep_pipeline.reports.beside import calls, home_option, notices, stand

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from drysweep_pipeline.history.campaign import Row
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.reports import charts
 from drysweep_pipeline.reports.contents import Contents
 from drysweep_pipeline.reports.figures import Passes, Point

@@ -6,7 +6,8 @@ ended, so that nobody can have been told to expect it. That the campaign before 
 
 from drysweep_pipeline.errors import DeclarationError
 from drysweep_pipeline.history import history
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Severity
 

@@ -10,7 +10,8 @@ from typing import Any
 from drysweep_pipeline.declaration.model import Sweep
 from drysweep_pipeline.diagnosis import Diagnosis, Facts, Failure, diagnose, late_from, speaks
 from drysweep_pipeline.doubles import Finding
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.outlook import Round
 from drysweep_pipeline.reports.beside import declared, home_option, silent
