@@ -1,4 +1,8 @@
-"""Numbers, long texts and errors as sentences have them: a noun in the singular, a text cut, the first line."""
+"""Numbers, long texts, angles and errors as sentences have them: a noun in the singular, a text cut, a first line."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
 
 
 def count(number: int, noun: str, nouns: str | None = None) -> str:
@@ -9,6 +13,11 @@ def count(number: int, noun: str, nouns: str | None = None) -> str:
 def cut(text: str, most: int) -> str:
     """Return a text of at most ``most`` characters, with … for its last one where it was longer."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def angle_text(angle: Mapping[str, Any]) -> str:
+    """Return an angle as ledger, history and reports write it: as JSON, the same text for the same angle."""
+    return json.dumps(angle, ensure_ascii=False, sort_keys=True)
 
 
 def first_line(error: Exception) -> str:

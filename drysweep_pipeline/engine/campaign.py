@@ -108,10 +108,17 @@ class Campaign:
 
 def load(home: Home, sweep: str, campaign: str) -> Campaign:
     """Return a recorded campaign. Raises ``NotFound``."""
+    if (found := find(home, sweep, campaign)) is None:
+        raise NotFound("campaign", f"{sweep}/{campaign}", [p.name for p in recorded(home.sweep(sweep))][-5:])
+    return found
+
+
+def find(home: Home, sweep: str, campaign: str) -> Campaign | None:
+    """Return a recorded campaign, or None where there is no record of it, or none any more."""
     sweep_home = home.sweep(sweep)
     path = sweep_home.landing(campaign) / FILE
     if not path.exists():
-        raise NotFound("campaign", f"{sweep}/{campaign}", [p.name for p in recorded(sweep_home)][-5:])
+        return None
     data = read_json(path)
     return Campaign(
         sweep_home,

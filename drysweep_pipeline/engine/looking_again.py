@@ -19,11 +19,11 @@ from drysweep_pipeline.declaration.model import (
 )
 from drysweep_pipeline.declaration.refusals import did_you_mean
 from drysweep_pipeline.engine.campaign import (
-    FILE,
     NO_OVERRIDES,
     Campaign,
     LookedAgain,
     Overrides,
+    find,
     load,
     ordinary,
 )
@@ -134,9 +134,7 @@ def again(
 
 def recorded(home: Home, sweep: str, stored: Stored) -> Campaign | None:
     """Return the campaign that looks again at a stored snapshot, or None where none was recorded yet."""
-    if not (home.sweep(sweep).landing(stored.campaign) / FILE).exists():
-        return None
-    return load(home, sweep, stored.campaign)
+    return find(home, sweep, stored.campaign)
 
 
 def begin(home: Home, looking: Again, stored: Stored, overrides: Overrides = NO_OVERRIDES) -> Campaign:

@@ -17,6 +17,7 @@ from drysweep_pipeline.engine.campaign import (
     Overrides,
     as_json,
     campaigns,
+    find,
     load,
     ordinary,
     recorded,
@@ -68,9 +69,9 @@ def start(
             raise DeclarationError(
                 f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}"
             )
-        if (sweep_home.landing(name) / FILE).exists():
+        if (known := find(home, declaration.sweep.name, name)) is not None:
             behind.check_all_campaigns(ledger, sweep_home)
-            recorded = _same(load(home, declaration.sweep.name, name), declaration, overrides)
+            recorded = _same(known, declaration, overrides)
         else:
             _same_identity(sweep_home, declaration)
             _mend_last(ledger, sweep_home)

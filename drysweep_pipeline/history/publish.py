@@ -5,7 +5,6 @@ history or the new one and never blocks the ledger. What is missing is found by 
 publication that was missed is made up for by the next one.
 """
 
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.spelling import literal, rank
 from drysweep_pipeline.values import RoundKey, Severity
+from drysweep_pipeline.wording import angle_text
 
 if TYPE_CHECKING:
     from drysweep_pipeline.declaration.model import Strategy
@@ -319,9 +319,8 @@ def _add_angles(
     """Publish the declared angles of a campaign, written as the ledger writes those that were taken."""
     for strategy in strategies:
         for position, angle in enumerate(strategy.angles or ({},), start=1):
-            text = json.dumps(angle, ensure_ascii=False, sort_keys=True)
             named = {"sweep": sweep, "campaign": campaign, "strategy": strategy.name}
-            connection.execute(_ADD_ANGLE, {**named, "position": position, "angle": text})
+            connection.execute(_ADD_ANGLE, {**named, "position": position, "angle": angle_text(angle)})
 
 
 def _add_payload(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str, key: RoundKey) -> None:

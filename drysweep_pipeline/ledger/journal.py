@@ -1,6 +1,5 @@
 """Campaigns, rounds, strategy runs and events in the ledger: what happened, in the order it happened."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from drysweep_pipeline.landing import Manifest, StrategyRun
 from drysweep_pipeline.ledger.intake import Counts
 from drysweep_pipeline.ledger.store import Ledger
 from drysweep_pipeline.values import Event, Outcome, Rule
+from drysweep_pipeline.wording import angle_text
 
 _CAMPAIGN = "select seq, epoch_us(as_of) from campaigns where campaign = ?"
 _ADD_CAMPAIGN = """
@@ -175,7 +175,7 @@ def record_round(
 
 def _attempts(run: StrategyRun) -> Iterator[list[object]]:
     """Yield a row for every attempt; what the last one reported stands with the last one."""
-    angle = json.dumps(run.angle, ensure_ascii=False, sort_keys=True)
+    angle = angle_text(run.angle)
     for number, attempt in enumerate(run.attempts, start=1):
         last = number == len(run.attempts)
         rows = run.file.rows if run.file and last else 0

@@ -5,11 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import Standing
-from drysweep_pipeline.declaration import thaw_json
 from drysweep_pipeline.declaration.model import Sweep
-from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
-from drysweep_pipeline.engine.campaign import FILE, Campaign, load
+from drysweep_pipeline.engine.campaign import Campaign, find
 from drysweep_pipeline.engine.quality import merged_by
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.engine.remarks import denied_reads, noted
@@ -36,8 +34,8 @@ def unread(home: Home, sweep: str, campaign: str, rounds: Sequence[Row]) -> list
         files = Snapshot.open(home.sweep(sweep).snapshots / digest).unreadable()
     except IntegrityError:
         return []
-    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
-    masked = redactor_of(load(home, sweep, campaign)).text if recorded else hidden
+    recorded = find(home, sweep, campaign)
+    masked = redactor_of(recorded).text if recorded else hidden
     return [(masked(file), masked(reason)) for file, reason in files]
 
 
@@ -46,29 +44,28 @@ def merging(home: Home, sweep: str, campaign: str, rounds: int, unnamed: Collect
 
     ``unnamed``: fingerprints, as text, of findings that are no example.
     """
-    if not (home.sweep(sweep).landing(campaign) / FILE).exists():
+    if (recorded := find(home, sweep, campaign)) is None:
         return None
-    recorded = load(home, sweep, campaign)
     said = merged_by(recorded, rounds, unnamed).sentence
     return redactor_of(recorded).text(said) if said else None
 
 
 def denied(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
     """Return a sentence on strategies that were let down by their confinement, as far as manifests can still tell."""
-    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
-    return denied_reads(load(home, sweep, campaign), rounds) if recorded else None
+    recorded = find(home, sweep, campaign)
+    return denied_reads(recorded, rounds) if recorded else None
 
 
 def looked_at_nothing(home: Home, sweep: str, campaign: str, rounds: int) -> str | None:
     """Return a sentence on looks at nothing that were declared to be looks, as far as manifests can still tell."""
-    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
-    return noted(load(home, sweep, campaign), rounds) if recorded else None
+    recorded = find(home, sweep, campaign)
+    return noted(recorded, rounds) if recorded else None
 
 
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:
     """Return a campaign as far as waiting goes: from its landed journal, else from its row in the history."""
-    if (home.sweep(sweep).landing(campaign) / FILE).exists():
-        return stand_of(load(home, sweep, campaign))
+    if (recorded := find(home, sweep, campaign)) is not None:
+        return stand_of(recorded)
     outcome = Outcome(head["outcome"])
     standing = Standing(Ceilings(head["rounds"]), outcome, head["reason"], head["rounds"], head["quiet"])
     return Stand(sweep, campaign, head["k"], standing, gone=True)
@@ -76,9 +73,8 @@ def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:
 
 def calls(home: Home, sweep: str, campaign: str, head: Row) -> int:
     """Return the calls of a campaign, those of a round that was never decided included, as far as anybody can tell."""
-    if (home.sweep(sweep).landing(campaign) / FILE).exists():
-        return journal.spent(load(home, sweep, campaign)).calls
-    return int(head["calls"])
+    recorded = find(home, sweep, campaign)
+    return journal.spent(recorded).calls if recorded else int(head["calls"])
 
 
 def stand_of(campaign: Campaign) -> Stand:
@@ -127,14 +123,14 @@ def notices(home: Home, sweep: str, campaign: str) -> list[Row]:
 
 def silent(home: Home, sweep: str, campaign: str, round: int) -> int:
     """Return how many findings the judge gave no answer on in a round; 0 where nobody can tell any more."""
-    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
-    return judging.silent(load(home, sweep, campaign), round) if recorded else 0
+    recorded = find(home, sweep, campaign)
+    return judging.silent(recorded, round) if recorded else 0
 
 
 def declared(home: Home, sweep: str, campaign: str) -> Sweep | None:
     """Return the sweep as the campaign froze it, or None where its record is gone."""
-    record = home.sweep(sweep).landing(campaign) / FILE
-    return thaw_json(read_json(record)["declaration"]).sweep if record.exists() else None
+    recorded = find(home, sweep, campaign)
+    return recorded.declaration.sweep if recorded else None
 
 
 def redaction(home: Home, sweep: str, campaign: str) -> str | None:
@@ -145,10 +141,9 @@ def redaction(home: Home, sweep: str, campaign: str) -> str | None:
 
 def sweep_argument(home: Home, sweep: str, campaign: str) -> str:
     """Return what ``drysweep run`` takes for the sweep of a campaign: the file it was declared in, else its name."""
-    record = home.sweep(sweep).landing(campaign) / FILE
-    if not record.exists():
+    if (recorded := find(home, sweep, campaign)) is None:
         return sweep
-    path = thaw_json(read_json(record)["declaration"]).path
+    path = recorded.declaration.path
     return _quoted(str(path.absolute() if path.exists() else path))
 
 

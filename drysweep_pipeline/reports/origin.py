@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from drysweep_pipeline.declaration.model import FilesMaterial, RegistryMaterial
 from drysweep_pipeline.durable import read_json
-from drysweep_pipeline.engine.campaign import FILE, load
+from drysweep_pipeline.engine.campaign import find
 from drysweep_pipeline.errors import IntegrityError, MaterialError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material.git import checkout, said
@@ -37,9 +37,8 @@ class Origin:
 
 def origin_of(home: Home, sweep: str, campaign: str, digest: str | None) -> Origin | None:
     """Return where the material lies in git; None where it does not, or nobody can tell any more."""
-    if not (home.sweep(sweep).landing(campaign) / FILE).exists():
+    if (recorded := find(home, sweep, campaign)) is None:
         return None
-    recorded = load(home, sweep, campaign)
     material = recorded.declaration.sweep.material
     if not isinstance(material, FilesMaterial | RegistryMaterial):
         return None

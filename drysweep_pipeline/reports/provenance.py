@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-from drysweep_pipeline.engine.campaign import FILE, Campaign, load
+from drysweep_pipeline.engine.campaign import Campaign, find
 from drysweep_pipeline.engine.redacting import redactor_of
 from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
@@ -43,14 +43,14 @@ class Provenance:
 def provenance(home: Home, head: Row) -> Provenance:
     """Return where the report of a campaign comes from, by its row in the history and its record if that is there."""
     sweep, campaign = head["sweep"], head["campaign"]
-    recorded = (home.sweep(sweep).landing(campaign) / FILE).exists()
+    recorded = find(home, sweep, campaign)
     return Provenance(
         head["as_of"],
         head["started_at"],
         head["ended_at"],
         head["snapshot"],
         head["declaration"],
-        _declared(load(home, sweep, campaign)) if recorded else None,
+        _declared(recorded) if recorded else None,
         {**{name: _version(package) for name, package in _PROGRAMS.items()}, "python": platform.python_version()},
     )
 

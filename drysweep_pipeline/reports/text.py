@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from drysweep_pipeline.wording import count, cut
+from drysweep_pipeline.wording import angle_text, count, cut
 
 # Direction overrides and other characters that change how their neighbours look, and are not seen themselves.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -86,7 +86,7 @@ def json_text(data: Any, indent: int | None = None) -> str:
 
 def at_angle(row: Mapping[str, Any]) -> str:
     """Return at which angle a strategy was not run, a blank before it; empty where it has no other."""
-    return f" at {json.dumps(row['angle'], ensure_ascii=False, sort_keys=True)}" if "angle" in row else ""
+    return f" at {angle_text(row['angle'])}" if "angle" in row else ""
 
 
 def _escaped(character: str) -> str:

@@ -17,6 +17,7 @@ from drysweep_pipeline.outlook import Round
 from drysweep_pipeline.reports.beside import declared, home_option, silent
 from drysweep_pipeline.reports.waiting import Stand, resume_command
 from drysweep_pipeline.values import Outcome, Rule
+from drysweep_pipeline.wording import angle_text
 
 _FORERUNNERS = 20
 _FRESH = 2000
@@ -81,7 +82,7 @@ def _round(row: Row) -> Round:
 
 
 def _failure(row: Row) -> Failure:
-    angle = json.dumps(row["angle"], ensure_ascii=False, sort_keys=True) if "angle" in row else None
+    angle = angle_text(row["angle"]) if "angle" in row else None
     return Failure(row["round"], row["strategy"], row["reason"] or "", angle)
 
 
@@ -116,7 +117,7 @@ def _finding(row: Row, fields: tuple[str, ...], blocking: set[str]) -> Finding:
 def _angles(sweep: Sweep, used: set[tuple[str, str]]) -> tuple[int, int]:
     """Return how many angles are declared, and how many are not used yet."""
     unused = [
-        sum((strategy.name, json.dumps(angle, ensure_ascii=False, sort_keys=True)) not in used for angle in mine)
+        sum((strategy.name, angle_text(angle)) not in used for angle in mine)
         for strategy in sweep.strategies
         if (mine := [dict(angle) for angle in strategy.angles])
     ]

@@ -87,6 +87,12 @@ def test_no_folder_of_a_path_is_taken_for_a_column_of_the_files_in_it() -> None:
     assert [call for call in calls if "hive_partitioning = false" not in call] == []
 
 
+def test_contributing_tells_of_every_part_of_the_package_and_of_no_other() -> None:
+    there = {path.stem for path in PACKAGE.iterdir() if path.suffix in (".py", "") and not path.name.startswith("_")}
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| what for |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)`", table)) - {"drysweep_pipeline"} == there
+
+
 def test_importing_the_package_and_its_engine_loads_no_dagster() -> None:
     modules = "drysweep_pipeline, drysweep_pipeline.engine.rounds, drysweep_pipeline.cli"
     code = f"import sys, {modules}; print('dagster' in sys.modules)"
