@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from drysweep_pipeline import addresses
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Endpoint
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden

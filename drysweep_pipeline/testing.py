@@ -13,7 +13,7 @@ from typing import Any
 
 from drysweep_pipeline.budget import free_meter
 from drysweep_pipeline.candidates import STANDARD
-from drysweep_pipeline.children.child import scratch_folder
+from drysweep_pipeline.children.program import scratch_folder
 from drysweep_pipeline.declaration import Declaration, read_declaration
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.asking import Asking, land

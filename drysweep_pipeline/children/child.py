@@ -1,4 +1,4 @@
-"""A child process on a leash: no shell, a clean environment, a deadline, caps, and nothing of it left behind.
+"""A child process on a leash: a deadline, caps on what it says, and nothing of it left behind.
 
 A child's program leads a session and process group of its own. ``leash`` minds it from a process in between: when the
 program has ended, however it did, or we have, all that it started is killed, wherever that went. One thread serves one
@@ -11,17 +11,16 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol, Self
+from typing import IO, Self
 
-from drysweep_pipeline.children.confinement import SCRATCH_PREFIX, SYSTEM_PLACES, Confinement, hint, other_homes, walls
+from drysweep_pipeline.children.confinement import hint, walls
+from drysweep_pipeline.children.program import Program
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.redaction import hidden
 
@@ -29,8 +28,6 @@ GRACE_SECONDS = 2.0
 """How long a child that is told to end has until it is killed."""
 LINGER_SECONDS = 0.5
 """How long output is read on after a child has ended, where others hold its pipes open."""
-PASSED_ON = ("PATH", "LANG", "LANGUAGE", "TZ")
-"""The variables that every child is given as they are here, beside all that begin with ``LC_``."""
 _END_ALL = signal.SIGUSR1  # as ``leash`` understands it
 _MINDED_SECONDS = 10.0
 _LEASH = Path(__file__).with_name("leash.py")
@@ -38,40 +35,6 @@ _CHUNK = 1 << 16
 _STDERR_BYTES = 1 << 16
 _LINES_SHOWN = 3
 _SHOWN = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a child runs: argv without a shell, the folder it starts in, its whole environment, caps on its output."""
-
-    argv: Sequence[str]
-    folder: Path
-    environment: Mapping[str, str]
-    max_bytes: int = 256 << 20
-    max_line_bytes: int = 4 << 20
-    confinement: Confinement | None = None
-    """What it may reach; None leaves it all that its user may."""
-    memory_mb: int | None = None
-    """The most memory of each of its processes; None sets no cap."""
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Yield an empty private folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-
-
-def environment(scratch: Path, names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
-    """Return a child's environment: what every program needs, the variables named, and what it is told.
-
-    ``scratch`` is its home and its place for temporary files. A named variable that is not set here is left out.
-    """
-    passed = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
-    if not any(name == "LANG" or name.startswith("LC_") for name in passed):
-        passed["LANG"] = "C.UTF-8"
-    named = {name: os.environ[name] for name in names if name in os.environ}
-    return {**passed, "HOME": str(scratch), "TMPDIR": str(scratch), **named, **told}
 
 
 class Child:
@@ -274,83 +237,6 @@ class Child:
         with self._lock, suppress(ProcessLookupError, PermissionError):
             if not self._reaped:
                 os.kill(self._process.pid, number)
-
-
-class Underway(Protocol):
-    """Work that can be ended from any thread."""
-
-    def kill(self) -> None:
-        """End it at once; whoever waits for it sees that it ended."""
-
-
-class Children:
-    """Children that work side by side; leaving the block kills those that still run, and no more can be started.
-
-    Calls to other machines are held here as well, and end with them.
-
-    ``kept_out`` are the places that none of them may reach, whatever it is declared to read; neither may they any
-    other home that lies there.
-    """
-
-    def __init__(self, kept_out: Iterable[Path] = ()) -> None:
-        self._kept_out = tuple(kept_out)
-        self._homes: dict[Path, tuple[Path, ...]] = {}
-        self._lock = threading.Lock()
-        self._live: set[Underway] = set()
-        self._over = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._over = True
-            live = list(self._live)
-        for child in live:
-            child.kill()
-
-    @contextmanager
-    def started(self, program: Program) -> Iterator[Child]:
-        """Yield a child that has ended afterwards. Raises ``FinderError`` where it cannot be started."""
-        with self._lock:
-            self._check_open()
-            child = Child(self._kept_in(program))
-            self._live.add(child)
-        try:
-            with child:
-                yield child
-        finally:
-            with self._lock:
-                self._live.discard(child)
-
-    @contextmanager
-    def holding(self, work: Underway) -> Iterator[None]:
-        """Have work that is no process end with the children. Raises ``FinderError`` where they have ended."""
-        with self._lock:
-            self._check_open()
-            self._live.add(work)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._live.discard(work)
-
-    def _check_open(self) -> None:
-        if self._over:
-            raise FinderError("interrupted before it was started")
-
-    def _kept_in(self, program: Program) -> Program:
-        confinement = program.confinement
-        if confinement is None:
-            return program
-        homes = (home for path in (*SYSTEM_PLACES, *confinement.reads) for home in self._homes_at(path))
-        kept_out = (*confinement.kept_out, *self._kept_out, *homes)
-        return replace(program, confinement=replace(confinement, kept_out=tuple(dict.fromkeys(kept_out))))
-
-    def _homes_at(self, path: Path) -> tuple[Path, ...]:
-        if path not in self._homes:
-            self._homes[path] = other_homes(path)
-        return self._homes[path]
 
 
 def lines(child: Child, given: bytes, seconds: float, ok_exit_codes: Container[int] = (0,)) -> Iterator[bytes]:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from drysweep_pipeline import candidates
 from drysweep_pipeline.budget import Meter
-from drysweep_pipeline.children.child import Children
 from drysweep_pipeline.children.confinement import places_of
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.normalising import alike

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline import candidates, sandbox
 from drysweep_pipeline.budget import free_meter
-from drysweep_pipeline.children.child import scratch_folder
+from drysweep_pipeline.children.program import scratch_folder
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import ScriptedMaterial, SqlStrategy, Strategy
 from drysweep_pipeline.engine.asking import Asking, land

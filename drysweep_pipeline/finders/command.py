@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import Child, lines
 from drysweep_pipeline.children.confinement import Confinement
 from drysweep_pipeline.children.installation import declared_places, program_places
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
 from drysweep_pipeline.declaration.model import CommandStrategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders import sarif

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from drysweep_pipeline.candidates import Unfit
-from drysweep_pipeline.children.child import Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import lines
 from drysweep_pipeline.children.complaints import told
 from drysweep_pipeline.children.confinement import Confinement, hint
 from drysweep_pipeline.children.installation import called_with
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
 from drysweep_pipeline.children.worker import PATH as WORKER
 from drysweep_pipeline.declaration.model import PythonStrategy
 from drysweep_pipeline.errors import FinderError

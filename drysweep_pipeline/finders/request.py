@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from drysweep_pipeline.budget import Meter, free_meter
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Strategy
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.material.copy import Copy

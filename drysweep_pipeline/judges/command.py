@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from pathlib import Path
 
-from drysweep_pipeline.children.child import Children, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import lines
 from drysweep_pipeline.children.confinement import Confinement
 from drysweep_pipeline.children.installation import declared_places, program_places
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import CommandJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.judges import answer

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 from drysweep_pipeline.budget import Meter
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import HttpJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.judges import answer

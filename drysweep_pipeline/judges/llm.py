@@ -15,7 +15,7 @@ from pydantic import Field
 
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.candidates import STANDARD
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import LlmJudge
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.finders.sent import as_json, sent

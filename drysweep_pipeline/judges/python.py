@@ -15,10 +15,11 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from drysweep_pipeline.children.child import Children, Program, environment, scratch_folder
 from drysweep_pipeline.children.complaints import told
 from drysweep_pipeline.children.confinement import Confinement, hint
 from drysweep_pipeline.children.installation import called_with
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.children.worker import PATH as WORKER
 from drysweep_pipeline.declaration.model import PythonJudge
 from drysweep_pipeline.errors import FinderError

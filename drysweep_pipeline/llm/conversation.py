@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from drysweep_pipeline.budget import Meter
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Model, Terms
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.finders import jsonl

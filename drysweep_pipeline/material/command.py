@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from drysweep_pipeline import exact
-from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import Child, lines
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
 from drysweep_pipeline.declaration.model import CommandMaterial, TableSource
 from drysweep_pipeline.errors import FinderError, MaterialError
 from drysweep_pipeline.material.tabular import Read, read_files, task

@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 
 import pyarrow.parquet as pq
 
-from drysweep_pipeline.children.child import scratch_folder
+from drysweep_pipeline.children.program import scratch_folder
 from drysweep_pipeline.errors import FinderError
 from drysweep_pipeline.material.snapshot import DATABASE, Snapshot
 

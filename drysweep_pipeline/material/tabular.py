@@ -25,9 +25,10 @@ from typing import Any
 
 from drysweep_pipeline import exact
 from drysweep_pipeline.children import complaints
-from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import Child, lines
 from drysweep_pipeline.children.confinement import Confinement
 from drysweep_pipeline.children.installation import interpreter_places
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
 from drysweep_pipeline.declaration.model import TablesMaterial, TableSource
 from drysweep_pipeline.errors import FinderError, MaterialError
 from drysweep_pipeline.material.globs import may_hide, pattern

@@ -15,7 +15,7 @@ from typing import Any
 import filelock
 
 from drysweep_pipeline import addresses
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Endpoint, Receiver, Slack, Webhook
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.redacting import redactor_of

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from drysweep_pipeline.children.child import environment
+from drysweep_pipeline.children.program import environment
 from drysweep_pipeline.engine import churn, deeds
 from drysweep_pipeline.engine.journal import budget_of, standing
 from drysweep_pipeline.engine.planning import read_plan

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from drysweep_pipeline.children.child import Program, environment
+from drysweep_pipeline.children.program import Program, environment
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
 from tests.finders import command, declared

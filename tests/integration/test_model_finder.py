@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.finders import Found, Request

@@ -12,8 +12,9 @@ import pytest
 
 from drysweep_pipeline.children import confinement, installation
 from drysweep_pipeline.children.calls import MACHINES, Machine, call_filter, filter_for
-from drysweep_pipeline.children.child import Child, Program, environment, lines
+from drysweep_pipeline.children.child import Child, lines
 from drysweep_pipeline.children.confinement import Confinement, available, isolation_of
+from drysweep_pipeline.children.program import Program, environment
 from drysweep_pipeline.errors import FinderError
 
 needs_filter = pytest.mark.skipif(

@@ -15,7 +15,9 @@ import pytest
 
 from drysweep_pipeline.children import child as children
 from drysweep_pipeline.children import leash
-from drysweep_pipeline.children.child import Child, Children, Program, environment, lines
+from drysweep_pipeline.children.child import Child, lines
+from drysweep_pipeline.children.program import Program, environment
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.errors import FinderError
 
 SOON = 15.0
@@ -301,7 +303,8 @@ def test_a_child_dies_with_the_process_that_started_it_and_so_does_what_it_start
     code = f"""
 import os, sys, time
 from pathlib import Path
-from drysweep_pipeline.children.child import Child, Program
+from drysweep_pipeline.children.child import Child
+from drysweep_pipeline.children.program import Program
 script = "setsid sleep 61.08 & echo up; exec sleep 61.08"
 child = Child(Program(("/bin/sh", "-c", script), Path({str(tmp_path)!r}), {{}}))
 child.line(time.monotonic() + 30, 30)

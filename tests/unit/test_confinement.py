@@ -12,8 +12,9 @@ import psutil
 import pytest
 
 from drysweep_pipeline.children import confinement, installation
-from drysweep_pipeline.children.child import Child, Program, environment, lines, scratch_folder
+from drysweep_pipeline.children.child import Child, lines
 from drysweep_pipeline.children.confinement import Confinement, around, available, isolation_of, places_of
+from drysweep_pipeline.children.program import Program, environment, scratch_folder
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.finders import FINDERS
 from drysweep_pipeline.programs import named
@@ -146,7 +147,8 @@ def test_a_confined_child_dies_with_the_process_that_started_it(tmp_path: Path) 
     code = f"""
 import os, sys, time
 from pathlib import Path
-from drysweep_pipeline.children.child import Child, Program, environment
+from drysweep_pipeline.children.child import Child
+from drysweep_pipeline.children.program import Program, environment
 from drysweep_pipeline.children.confinement import Confinement
 folder = Path({str(tmp_path)!r})
 program = Program(("/bin/sh", "-c", "echo up; exec sleep 61.09"), folder, environment(folder, (), {{}}),

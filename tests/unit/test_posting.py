@@ -19,7 +19,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from drysweep_pipeline.children.child import Children
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.errors import FinderError
 from tests.services import JSON, certificate, posted, raw, seconds_since
 
