@@ -56,7 +56,8 @@ def _relation(wanted: Wanted, scratch: Path) -> Iterator[tuple[duckdb.DuckDBPyCo
             return
     raw = scratch / f"{wanted.name}.raw"
     _WRITERS[wanted.format](wanted, raw)
-    sql = f"read_parquet({literal(str(raw))}, hive_partitioning = false)"
+    path = literal(str(raw))
+    sql = f"read_parquet({path}, hive_partitioning = false)"
     with _locked(scratch) as connection:
         yield connection, sql
     raw.unlink()
