@@ -1,15 +1,26 @@
 """Whether a round looked along anything new, from the plans that were recorded before the rounds ran (R15)."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
 
 from drysweep_pipeline import sandbox
-from drysweep_pipeline.declaration.model import VARYING, OutsideStrategy, Strategy, names_in_argv, query_of
+from drysweep_pipeline.declaration.model import (
+    VARYING,
+    OutsideStrategy,
+    SqlStrategy,
+    Strategy,
+    names_in_argv,
+    query_of,
+)
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import read_result
-from drysweep_pipeline.engine.planning import Plan, read_plan
+from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.sandbox import check_query
-from drysweep_pipeline.variation import angles_of, look
+from drysweep_pipeline.variation import Look, angles_of, look
+
+T = TypeVar("T")
 
 
 def repeats(campaign: Campaign, round: int) -> bool:
@@ -19,7 +30,15 @@ def repeats(campaign: Campaign, round: int) -> bool:
     looks = planned.looks if planned else ()
     if any(by_chance(strategies[entry.strategy]) for entry in looks):
         return False
-    return not _unused(campaign, {(entry.strategy, entry.angle_index) for entry in looks}, round - 1)
+    told = {name: _told(strategy) for name, strategy in strategies.items()}
+
+    def along(entry: Look) -> tuple[str, str]:
+        """Return an angle as far as it makes a difference: the values that the strategy is told."""
+        names = told[entry.strategy]
+        kept = {name: value for name, value in entry.angle.items() if names is None or name in names}
+        return entry.strategy, json.dumps(kept, sort_keys=True)
+
+    return not _left(set(map(along, looks)), _ran(campaign, round - 1), along)
 
 
 def all_angles_used(campaign: Campaign, round: int, not_run: Collection[str]) -> bool:
@@ -28,42 +47,53 @@ def all_angles_used(campaign: Campaign, round: int, not_run: Collection[str]) ->
     ``not_run`` of the round have looked along nothing, nor have those of earlier ones: failure is not silence (R5).
     """
     planned = read_plan(campaign, round)
-    wanted = angles_of(campaign.declaration.sweep.strategies)
-    here = _looks(planned, not_run) if planned else set()
-    return not _unused(campaign, wanted - here, round - 1, planned.snapshot if planned else None)
+    here = [entry for entry in planned.looks if entry.strategy not in not_run] if planned else []
+    wanted = angles_of(campaign.declaration.sweep.strategies) - set(map(_declared, here))
+    return not _left(wanted, _ran(campaign, round - 1, planned.snapshot if planned else None), _declared)
 
 
 def turns_left(campaign: Campaign, rounds: int) -> int:
     """Return how many rounds it takes, after so many, until every declared angle was used on the latest snapshot."""
     sweep = campaign.declaration.sweep
     planned = read_plan(campaign, rounds) if rounds else None
-    unused = _unused(campaign, angles_of(sweep.strategies), rounds, planned.snapshot if planned else None)
+    ran = _ran(campaign, rounds, planned.snapshot if planned else None)
+    unused = _left(angles_of(sweep.strategies), ran, _declared)
     most = 0
     for strategy in sweep.strategies:
         for turn in range(1, len(strategy.angles) + 1):
-            entry = look(strategy, sweep.name, campaign.id, rounds + turn, campaign.offset)
-            if (entry.strategy, entry.angle_index) in unused:
+            if _declared(look(strategy, sweep.name, campaign.id, rounds + turn, campaign.offset)) in unused:
                 most = max(most, turn)
     return most
 
 
-def _unused(
-    campaign: Campaign, wanted: set[tuple[str, int]], until: int, snapshot: str | None = None
-) -> set[tuple[str, int]]:
-    """Return which of some looks no decided round up to one made to its end, on a snapshot where one is given."""
-    left = set(wanted)
+def _declared(entry: Look) -> tuple[str, int]:
+    return entry.strategy, entry.angle_index
+
+
+def _told(strategy: Strategy) -> frozenset[str] | None:
+    """Return the names in an angle that a strategy is told of; None for all of them."""
+    try:
+        return check_query(strategy.query.text) if isinstance(strategy, SqlStrategy) else None
+    except Refused:
+        return None
+
+
+def _ran(campaign: Campaign, until: int, snapshot: str | None = None) -> Iterator[list[Look]]:
+    """Yield the looks of each decided round up to one that ran to their end, on a snapshot where one is given."""
     # The newest first: most of what is asked about was done lately, and a campaign may be long.
     for number in range(until, 0, -1):
-        if not left:
-            break
         planned, result = read_plan(campaign, number), read_result(campaign, number)
         if planned is not None and snapshot in (None, planned.snapshot):
-            left -= _looks(planned, result.not_run if result else ())
+            not_run = result.not_run if result else frozenset()
+            yield [entry for entry in planned.looks if entry.strategy not in not_run]
+
+
+def _left(wanted: set[T], ran: Iterator[list[Look]], key: Callable[[Look], T]) -> set[T]:
+    """Return what of some ways to look none of those who ran did."""
+    left = set(wanted)
+    while left and (looks := next(ran, None)) is not None:
+        left -= set(map(key, looks))
     return left
-
-
-def _looks(plan: Plan, not_run: Collection[str]) -> set[tuple[str, int]]:
-    return {(entry.strategy, entry.angle_index) for entry in plan.looks if entry.strategy not in not_run}
 
 
 def repeatable(strategy: Strategy) -> bool:

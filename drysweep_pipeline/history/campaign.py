@@ -161,7 +161,9 @@ _UNSETTLED = f"""
     where
         f.sweep = $sweep
         and list_contains($severities, f.severity)
-        and not list_contains(['contested', 'accepted_risk', 'declined'], f.state)
+        and not list_contains(['contested', 'accepted_risk'], f.state)
+        -- What was declined was a nit; what is reported as worse by now, nobody declined.
+        and not (f.state = 'declined' and f.severity = 'nit')
         and {{which}}
     order by
         {rank("f.severity")},

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import Standing
-from drysweep_pipeline.declaration.model import Sweep
+from drysweep_pipeline.declaration.model import RegistryMaterial, Sweep
+from drysweep_pipeline.durable import read_json
 from drysweep_pipeline.engine import journal, judging
 from drysweep_pipeline.engine.campaign import Campaign, find
 from drysweep_pipeline.engine.quality import merged_by
@@ -17,6 +18,8 @@ from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.material import Snapshot
+from drysweep_pipeline.material.registry import KEYED_TABLES
+from drysweep_pipeline.material.snapshot import MANIFEST
 from drysweep_pipeline.notifications import record
 from drysweep_pipeline.outlook import Course, Round
 from drysweep_pipeline.redaction import hidden
@@ -60,6 +63,25 @@ def looked_at_nothing(home: Home, sweep: str, campaign: str, rounds: int) -> str
     """Return a sentence on looks at nothing that were declared to be looks, as far as manifests can still tell."""
     recorded = find(home, sweep, campaign)
     return noted(recorded, rounds) if recorded else None
+
+
+def empty_sources(home: Home, sweep: str, campaign: str, head: Row) -> list[str]:
+    """Return the tables that the material was to have and the last snapshot has nothing in; none if nobody can tell.
+
+    Nothing there is no fault by itself; but whoever looked there had nothing to look at. A table that could not be
+    read is no empty one, and is told as not searched.
+    """
+    frozen = declared(home, sweep, campaign)
+    path = home.sweep(sweep).snapshots / (head["snapshot"] or "") / MANIFEST
+    if frozen is None or not path.is_file():
+        return []
+    manifest, material = read_json(path), frozen.material
+    if isinstance(material, RegistryMaterial):
+        named = [name for name in KEYED_TABLES if getattr(material.map, name)]
+    else:
+        named = [] if head["not_searched"] else manifest.get("tables", [])
+    rows = {name: each["rows"] for name, each in manifest.get("files", {}).items()}
+    return [name for name in named if rows.get(f"{name}.parquet") == 0]
 
 
 def stand(home: Home, sweep: str, campaign: str, head: Row) -> Stand:

@@ -118,4 +118,6 @@ def _caveats(told: Summary) -> list[str]:
         caveats.append(f"{'The quiet round' if told['quiet'] == 1 else many} repeated earlier angles.")
     if told["not_searched"]:
         caveats.append(f"{count(told['not_searched'], 'file')} not searched.")
+    if empty := told.get("empty_sources"):
+        caveats.append(f"Empty in the material: {', '.join(empty)}.")
     return caveats

@@ -8,7 +8,7 @@ from drysweep_pipeline.history.campaign import Past
 from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import OPEN, SETTLED
-from drysweep_pipeline.reports.beside import calls, home_option, notices, stand
+from drysweep_pipeline.reports.beside import calls, empty_sources, home_option, notices, stand
 from drysweep_pipeline.reports.beyond import beyond
 from drysweep_pipeline.reports.sentence import sentence
 from drysweep_pipeline.reports.since import since
@@ -50,6 +50,7 @@ def told_of(past: Past, home: Home) -> dict[str, Any]:
         "events": past.events(),
         "not_run": past.not_run(),
         "not_searched": head["not_searched"],
+        "empty_sources": empty_sources(home, past.sweep, past.campaign, head),
         "blocking": _blocking(past, findings, head["rounds"]),
         "report": _report(home, past.sweep, past.campaign),
         "notifications": notices(home, past.sweep, past.campaign),
