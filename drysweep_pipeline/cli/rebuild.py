@@ -49,7 +49,7 @@ def _told(sweep: str, done: "Rebuilt") -> dict[str, object]:
         ]
     kept = str(done.kept) if done.kept else None
     told = {"campaigns": done.campaigns, "steps": done.steps, "differs": differs, "kept": kept}
-    return {"schema_version": 1, "sweep": sweep, **told}
+    return {"schema_version": 1, "sweep": sweep, **told, "given_up": list(done.given_up)}
 
 
 def _lines(sweep: str, done: "Rebuilt") -> list[str]:
@@ -61,4 +61,5 @@ def _lines(sweep: str, done: "Rebuilt") -> list[str]:
         lines.append("it says what the one before it said")
     else:
         lines += [f"the one before it differed: {each}" for each in done.differs]
-    return [*lines, *([f"the one before it is kept as {done.kept}"] if done.kept else [])]
+    lines += [f"the one before it is kept as {done.kept}"] if done.kept else []
+    return [*lines, *(f"{name} was given up: its state file is gone, its reports stay" for name in done.given_up)]

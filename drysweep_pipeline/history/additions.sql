@@ -20,3 +20,26 @@ create table if not exists published.angles (
     position integer not null,
     angle varchar not null
 );
+-- What a finding said of itself in some rounds: ``payload`` is what it says now, and since which place.
+alter table published.payload add column if not exists said_hash ubigint;
+alter table published.payload add column if not exists since_as_of timestamptz;
+alter table published.payload add column if not exists since_seq integer;
+alter table published.payload add column if not exists since_round integer;
+create table if not exists published.former_payload (
+    sweep varchar not null,
+    fp uuid not null,
+    label varchar not null,
+    severity varchar not null,
+    subject varchar,
+    kind varchar,
+    scope varchar,
+    title varchar,
+    path varchar,
+    line bigint,
+    owner varchar,
+    evidence varchar,
+    attributes varchar,
+    as_of timestamptz not null,
+    seq integer not null,
+    round integer not null
+);

@@ -220,15 +220,16 @@ _DIFFERENCE = {
 MACROS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
     "findings_as_of": (
         ("t",),
-        "One row a finding, not rejected, that was in the material up to the instant t; a backfill changes it, and its "
-        "verdict is the one that counts now, while its state is that of t.",
+        "One row a finding, not rejected, that was in the material up to the instant t; a backfill changes it. What it "
+        "says of itself, from severity to attributes, and its state are those of t, its verdict is the one that counts "
+        "now.",
         _FINDING,
     ),
     "all_findings_as_of": (("t",), "One row a finding up to the instant t, rejected ones included.", _FINDING),
     "findings_known_at": (
         ("t",),
-        "One row a finding, not rejected, where it stood by what was recorded up to the time t: nothing later changes "
-        "that, though what it says of itself, from severity to attributes, is what it says now.",
+        "One row a finding, not rejected, where it stood and what it said of itself, by what was recorded up to the "
+        "time t: nothing later changes that, but for the outcome, which is where that campaign stands now.",
         _FINDING,
     ),
     "all_findings_known_at": (("t",), "One row a finding recorded by the time t, rejected ones included.", _FINDING),

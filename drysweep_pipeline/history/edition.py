@@ -26,6 +26,24 @@ _KNOWN_AT = {
     "verdict": "known_at <= cast(t as timestamptz)",
     "life": "known_at <= cast(t as timestamptz)",
 }
+# Most findings say the same all the time; only the others are looked through. What an older drysweep published knows
+# only what they said last, which has to do for the time before.
+_SAID_THEN = """(
+    select *
+    from published.payload said
+    where not exists (select 1 from published.former_payload f where f.sweep = said.sweep and f.fp = said.fp)
+    union all by name
+    select * exclude (standing)
+    from published.payloads said
+    left join (select sweep, seq, round, taken_at from published.places) place using (sweep, seq, round)
+    where exists (select 1 from published.former_payload f where f.sweep = said.sweep and f.fp = said.fp)
+    qualify row_number() over (
+        partition by said.sweep, said.fp
+        order by coalesce({then}, false) desc, said.as_of desc, said.seq desc, said.round desc
+    ) = 1
+)"""
+_SAID_AS_OF = _SAID_THEN.format(then="said.as_of <= cast(t as timestamptz)")
+_SAID_KNOWN_AT = _SAID_THEN.format(then="place.taken_at <= cast(t as timestamptz)")
 
 
 def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -78,17 +96,23 @@ class _Columns(dict[str, list[str]]):
         return [row[0] for row in self._connection.execute(_COLUMNS, [view]).fetchall()]
 
 
-def findings_of(*, sighting: str, verdict: str, life: str, published: str = "published") -> str:
-    """Return the query of where findings stand, from what three conditions let through of the schema ``published``."""
-    given = {"sighting": sighting, "verdict": verdict, "life": life, "published": published}
+def findings_of(
+    *, sighting: str, verdict: str, life: str, payload: str | None = None, published: str = "published"
+) -> str:
+    """Return the query of where findings stand, from what three conditions let through of the schema ``published``.
+
+    ``payload`` is what has one row a finding with what it says of itself; without it, what each says now.
+    """
+    said = payload or f"{published}.payload"
+    given = {"sighting": sighting, "verdict": verdict, "life": life, "payload": said, "published": published}
     return Template(_text("findings")).substitute(given)
 
 
 def _views() -> str:
     return Template(_text("views")).substitute(
         all_findings=findings_of(**_ALWAYS),
-        findings_as_of=findings_of(**_AS_OF),
-        findings_known_at=findings_of(**_KNOWN_AT),
+        findings_as_of=findings_of(**_AS_OF, payload=_SAID_AS_OF),
+        findings_known_at=findings_of(**_KNOWN_AT, payload=_SAID_KNOWN_AT),
     )
 
 

@@ -1,4 +1,5 @@
--- Where every finding stands, from the sightings, verdicts and lives that three conditions let through.
+-- Where every finding stands, from the sightings, verdicts and lives that three conditions let through, and from what
+-- findings said of themselves by then.
 -- Places come by number, since comparing one integer is cheaper than comparing (as_of, seq, round).
 with places as (
     select
@@ -104,6 +105,6 @@ from sighted
 join newest on newest.sweep = sighted.sweep
 join places first on first.sweep = sighted.sweep and first.place = sighted.first_place
 join places last on last.sweep = sighted.sweep and last.place = sighted.last_place
-left join $published.payload payload on payload.sweep = sighted.sweep and payload.fp = sighted.fp
+left join $payload payload on payload.sweep = sighted.sweep and payload.fp = sighted.fp
 left join judged on judged.sweep = sighted.sweep and judged.fp = sighted.fp
 left join lived on lived.sweep = sighted.sweep and lived.fp = sighted.fp

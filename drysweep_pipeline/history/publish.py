@@ -16,12 +16,12 @@ import filelock
 
 from drysweep_pipeline.durable import make_private, read_json, write_whole
 from drysweep_pipeline.errors import Busy
-from drysweep_pipeline.history import parquet
+from drysweep_pipeline.history import parquet, payload
 from drysweep_pipeline.history.edition import bring_up, is_current
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
-from drysweep_pipeline.spelling import literal, rank
-from drysweep_pipeline.values import RoundKey, Severity
+from drysweep_pipeline.spelling import literal
+from drysweep_pipeline.values import Severity
 from drysweep_pipeline.wording import angle_text
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _ARRIVING = """
             where p.sweep = ? and p.campaign = r.campaign and p.round = r.round
         )
 """
-_ARRIVED = "select campaign, round from arriving order by as_of, seq, round"
 _CAMPAIGN = """
     campaign, seq, as_of, rule, k, declaration, started_at, outcome, reason, rounds, quiet, repeats, ended_at
 """
@@ -128,56 +127,14 @@ _ADD_LATER = (
     where seq > (select coalesce(max(seq), 0) from history.published.events where sweep = $sweep)
     """,
 )
-_PAYLOAD = "label, severity, subject, kind, scope, title, path, line, owner, evidence, attributes"
-# The worst report speaks for the finding; among equals the first strategy and row, so that it is always the same one.
-_INCOMING = f"""
-    create or replace temp table incoming as
-    with reported as (
-        select
-            *,
-            row_number() over (
-                partition by fp
-                order by
-                    {rank("severity")},
-                    strategy,
-                    row
-            ) as nth,
-            array_to_string(
-                list_transform(
-                    from_json(identity, '["JSON"]')[2:],
-                    lambda value: case
-                        when json_type(value) = 'VARCHAR' then value ->> '$'
-                        else cast(value as varchar)
-                    end
-                ),
-                '/'
-            ) as label
-        from read_parquet($files, hive_partitioning = false)
-    )
-    select reported.fp, {_PAYLOAD}, arriving.as_of, arriving.seq, arriving.round
-    from reported
-    join arriving on arriving.campaign = $campaign and arriving.round = $round
-    where
-        reported.nth = 1
-        and not exists (
-            select 1
-            from history.published.payload p
-            where
-                p.sweep = $sweep
-                and p.fp = reported.fp
-                and (p.as_of, p.seq, p.round) > (arriving.as_of, arriving.seq, arriving.round)
-        )
-"""
-_FORGET_OLDER = "delete from history.published.payload where sweep = ? and fp in (select fp from incoming)"
-_ADD_PAYLOAD = f"""
-    insert into history.published.payload by name
-    select ? as sweep, fp, {_PAYLOAD}, as_of, seq, round from incoming
-"""
 _FORGET_TIME = "delete from history.published.sweeps where sweep = ?"
 _ADD_TIME = "insert into history.published.sweeps values (?, now())"
-_TEMPORARY = ("arriving", "changed", "incoming")
-# What a rebuilt ledger says anew; the payload stays, because the files it came from may have been pruned.
-_REPEATED = ("campaigns", "rounds", "strategy_runs", "sightings", "verdicts", "lives", "events")
+_TEMPORARY = ("arriving", "changed", *payload.TEMPORARY)
+# What a rebuilt ledger says anew, and the landed files of the rounds that it took in.
+_REPEATED = (
+    *("campaigns", "rounds", "strategy_runs", "sightings", "verdicts", "lives", "events"),
+    *("payload", "former_payload"),
+)
 
 
 def publish(home: Home, sweep: str, ledger: Ledger, *, anew: bool = False, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -279,8 +236,7 @@ def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
             connection.execute(statement, [sweep])
         for statement in _ADD_LATER:
             connection.execute(statement, {"sweep": sweep})
-        for campaign, round in connection.execute(_ARRIVED).fetchall():
-            _add_payload(connection, home, sweep, RoundKey(campaign, round))
+        payload.add(connection, home.sweep(sweep))
         connection.execute(_FORGET_TIME, [sweep])
         connection.execute(_ADD_TIME, [sweep])
 
@@ -321,16 +277,3 @@ def _add_angles(
         for position, angle in enumerate(strategy.angles or ({},), start=1):
             named = {"sweep": sweep, "campaign": campaign, "strategy": strategy.name}
             connection.execute(_ADD_ANGLE, {**named, "position": position, "angle": angle_text(angle)})
-
-
-def _add_payload(connection: duckdb.DuckDBPyConnection, home: Home, sweep: str, key: RoundKey) -> None:
-    """Let the findings of a round say what they are, unless a round later in the order said so already."""
-    from drysweep_pipeline import landing
-
-    files = [str(path) for path in landing.readable(home.sweep(sweep).round(key))]
-    if not files:
-        return
-    given = {"files": files, "sweep": sweep, "campaign": key.campaign, "round": key.round}
-    connection.execute(_INCOMING, given)
-    connection.execute(_FORGET_OLDER, [sweep])
-    connection.execute(_ADD_PAYLOAD, [sweep])

@@ -80,6 +80,33 @@ from moves m
 left join logged l on l.sweep = m.sweep and l.fp = m.fp and l.nth = m.nth
 left join published.places p on p.sweep = m.sweep and p.seq = m.seq and p.round = m.round;
 
+-- What a finding says of itself from a place on. Where it never said anything else, that is what it says now.
+create or replace view published.payloads as
+select
+    sweep,
+    fp,
+    label,
+    severity,
+    subject,
+    kind,
+    scope,
+    title,
+    path,
+    line,
+    owner,
+    evidence,
+    attributes,
+    coalesce(since_as_of, as_of) as as_of,
+    coalesce(since_seq, seq) as seq,
+    coalesce(since_round, round) as round,
+    true as standing
+from published.payload
+union all by name
+select
+    *,
+    false as standing
+from published.former_payload;
+
 create or replace view main.all_findings as
 $all_findings;
 

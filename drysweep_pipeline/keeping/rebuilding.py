@@ -6,8 +6,8 @@ or the new one, and whoever asks again comes to the same end.
 
 import contextlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +29,8 @@ from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger.comparing import Difference, differences
 
 BUILDING = ".rebuilding.duckdb"
+STATE_FILES = (".json", ".lock", "-notify.lock")
+"""What lies in the folder of states for a campaign, behind its id."""
 _SHOWN = 3
 
 
@@ -37,13 +39,15 @@ class Rebuilt:
     """What became of a ledger: how much was taken in, and how the one before it differed.
 
     ``differs`` is None where there was none that could be read; ``kept`` is where the one before it lies now, None
-    where it said the same, and is gone, or where there was none.
+    where it said the same, and is gone, or where there was none. ``given_up`` are the campaigns of which nothing is
+    landed any more, and whose state files went.
     """
 
     campaigns: int
     steps: int
     differs: tuple[Difference, ...] | None
     kept: Path | None
+    given_up: tuple[str, ...] = ()
 
 
 def rebuild(
@@ -76,7 +80,7 @@ def rebuild(
             publish(home, sweep, ledger, anew=True)
         for name in campaigns(home, sweep):
             _write_state(load(home, sweep, name))
-    return rebuilt
+        return replace(rebuilt, given_up=tuple(_give_up(place))) if without_missing else rebuilt
 
 
 def fill(ledger: Ledger, home: Home, sweep: str, wanted: Callable[[Step], bool], say: Callable[[str], None]) -> int:
@@ -187,6 +191,20 @@ def _write_state(campaign: Campaign) -> None:
         published = False
     if not published:
         standing.write(campaign, journal.standing(campaign))
+
+
+def _give_up(place: SweepHome) -> Iterator[str]:
+    """Remove the state files of campaigns that are landed no more, and yield their names.
+
+    Left there, the sensor would go on asking for rounds of one that was running, and later ones would wait for it.
+    """
+    known = set(campaigns(place.home, place.name))
+    for path in sorted((place.root / "state").glob("*.json")):
+        name = path.name.removesuffix(".json")
+        if name not in known:
+            for suffix in STATE_FILES:
+                path.with_name(f"{name}{suffix}").unlink(missing_ok=True)
+            yield name
 
 
 def _remove(ledger: Path) -> None:

@@ -25,7 +25,7 @@ from drysweep_pipeline.keeping import missing
 from drysweep_pipeline.keeping.fault import RESTORE, Fault
 from drysweep_pipeline.keeping.frozen import faults_of as faults_of_snapshots
 from drysweep_pipeline.keeping.landed import faults_of as faults_of_landing
-from drysweep_pipeline.keeping.rebuilding import BUILDING, fill
+from drysweep_pipeline.keeping.rebuilding import BUILDING, STATE_FILES, fill
 from drysweep_pipeline.keeping.steps import Step
 from drysweep_pipeline.ledger import Ledger, locked_to_look, opened
 from drysweep_pipeline.ledger import journal as ledger_journal
@@ -276,7 +276,7 @@ def _strays(place: SweepHome) -> Iterator[Fault]:
         else:
             yield Fault(path, "it is none of what drysweep wrote", "move it elsewhere", stray=True)
     states = place.root / "state"
-    expected = {f"{name}{suffix}" for name in _recorded(place) for suffix in (".json", ".lock", "-notify.lock")}
+    expected = {f"{name}{suffix}" for name in _recorded(place) for suffix in STATE_FILES}
     for path in sorted(states.iterdir()) if states.is_dir() else []:
         if path.name not in expected and not path.name.endswith(".part"):
             yield Fault(path, "it is the state of no recorded campaign", "move it elsewhere", stray=True)
