@@ -35,6 +35,15 @@ _EARLIER = """
 """
 # Every row of seen that matches, also of a fingerprint that was there twice: one pass answers both questions.
 _KNOWN = "create or replace temp table earlier as select fp from seen where fp in (select fp from candidates)"
+# The engine keeps each block of seen that it reads as long as there is memory, and being handed that memory takes the
+# machine longer than reading does. A single pass looks at none of them again; the limit is for what it holds besides.
+_ENOUGH = """
+    select
+        cast(least(
+            parse_formatted_bytes(current_setting('memory_limit')),
+            current_setting('threads') * 67108864 + (select count(*) from wave) * 256
+        ) as bigint)
+"""
 _FRESH = "create or replace temp table fresh as select fp from candidates anti join earlier using (fp)"
 _FRESH_LANDED = "create or replace temp table fresh as select cast(unnest(cast(? as varchar[])) as uuid) as fp"
 # Only ever to an earlier place: an intake that is done again must not undo what a backfill moved meanwhile.
@@ -106,10 +115,17 @@ def _find_fresh(
         connection.execute(_FRESH_LANDED, [list(landed_fresh)])
         return
     if newest:
-        connection.execute(_KNOWN)
+        _pass_over_seen(connection)
     else:
         connection.execute(_EARLIER, [place.as_of, place.seq, place.round])
     connection.execute(_FRESH)
+
+
+def _pass_over_seen(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(f"set memory_limit = '{_one(connection, _ENOUGH, [])[0]}B'")
+    connection.execute(_KNOWN)
+    # Not where that failed: an aborted transaction takes nothing more, and what ends it closes the ledger.
+    connection.execute("reset memory_limit")
 
 
 def _add(connection: duckdb.DuckDBPyConnection, campaign: str, place: Place, newest: bool) -> None:
