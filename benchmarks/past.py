@@ -10,7 +10,7 @@ from pathlib import Path
 from drysweep_pipeline import landing
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.convergence import Standing
-from drysweep_pipeline.history import publish
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger, intake, journal, open_ledger
 from drysweep_pipeline.scratch import scratch

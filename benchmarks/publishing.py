@@ -10,7 +10,8 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, Spent, clocked, interleaved
 from benchmarks.past import SWEEP, Past, as_of, begin, end
-from drysweep_pipeline.history import history, publish
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.values import Place
 

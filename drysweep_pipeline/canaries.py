@@ -10,12 +10,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline import fingerprint
-from drysweep_pipeline.declaration.model import Canaries, Canary, Strategy, Sweep
 from drysweep_pipeline.mentions import folded, mentioning, steady
 from drysweep_pipeline.variation import Look
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.declaration.model import Canaries, Canary, Strategy, Sweep
 
 SHORTEST = 4
 # What JSON writes another way, so that a name with it would be overlooked in one.
@@ -45,7 +47,7 @@ class Recall:
         return f"missed the {many} {', '.join(self.missed)}"
 
 
-def expected(sweep: Sweep, look: Look) -> dict[str, str]:
+def expected(sweep: "Sweep", look: Look) -> dict[str, str]:
     """Return the identities that a strategy should report at a look, each with the name of its canary."""
     canaries = sweep.canaries.expect if sweep.canaries is not None else ()
     return {
@@ -55,7 +57,7 @@ def expected(sweep: Sweep, look: Look) -> dict[str, str]:
     }
 
 
-def identity_of(canary: Canary, fields: Sequence[str]) -> str:
+def identity_of(canary: "Canary", fields: Sequence[str]) -> str:
     """Return the canonical text of what a canary is to be reported as."""
     return fingerprint.identity([canary.finding[name] for name in fields])
 
@@ -67,7 +69,7 @@ def recall(wanted: Mapping[str, str], reported: Iterable[str]) -> Recall:
     return Recall(len(wanted), len(seen), missed)
 
 
-def problems(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+def problems(sweep: "Sweep", names: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yield (key below ``canaries``, what, help) for planted names and canaries that could be taken for the real."""
     assert sweep.canaries is not None, "nobody asks where nothing is planted"
     words = _vocabulary(sweep)
@@ -91,24 +93,24 @@ def problems(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[tuple[str | i
             yield ("expect", index, "finding"), what, help
 
 
-def unwatched(sweep: Sweep) -> list[str]:
+def unwatched(sweep: "Sweep") -> list[str]:
     """Return the strategies that are expected to report no canary, whatever their angle."""
     return [each.name for each in sweep.strategies if not watched(sweep, each)]
 
 
-def watched(sweep: Sweep, strategy: Strategy) -> bool:
+def watched(sweep: "Sweep", strategy: "Strategy") -> bool:
     """Tell whether a strategy is expected to report a canary at one of its angles."""
     canaries = sweep.canaries.expect if sweep.canaries is not None else ()
     return any(canary.expected(strategy.name, angle) for canary in canaries for angle in strategy.angles or ({},))
 
 
-def not_planted(canaries: Canaries, texts: Iterable[str]) -> list[str]:
+def not_planted(canaries: "Canaries", texts: Iterable[str]) -> list[str]:
     """Return the marks that stand in none of the planted texts."""
     low = [folded(text) for text in texts]
     return [mark for mark in canaries.marks if not any(folded(mark) in text for text in low)]
 
 
-def _vocabulary(sweep: Sweep) -> str:
+def _vocabulary(sweep: "Sweep") -> str:
     """Return all that a sweep says, its queries included, without what it says of canaries."""
     said: dict[str, Any] = sweep.model_dump(mode="json", exclude={"canaries"})
     return folded(json.dumps(said, ensure_ascii=False))

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 from drysweep_pipeline.errors import Busy, IntegrityError
 
 SEAL = "seal"
@@ -43,6 +41,9 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 @contextmanager
 def only_one(path: Path, refusal: str) -> Iterator[None]:
     """Do a block in one process at a time. Raises ``Busy`` with ``refusal`` where a living one is in it."""
+    # It brings asyncio along, which most that is done with files can do without.
+    import filelock
+
     make_private(path.parent)
     try:
         with filelock.FileLock(path, timeout=0):

@@ -12,7 +12,8 @@ from drysweep_pipeline import fingerprint, landing
 from drysweep_pipeline.budget import Ceilings
 from drysweep_pipeline.candidates import land_rows
 from drysweep_pipeline.convergence import Standing
-from drysweep_pipeline.history import history, publish
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.judges.question import Ruling
 from drysweep_pipeline.ledger import Ledger, intake, journal, lives, open_ledger

@@ -1,6 +1,5 @@
 """The history: what all sweeps' ledgers decided, published as one read-only DuckDB file of views and macros."""
 
-from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.history.reading import history, query
 
-__all__ = ["history", "publish", "query"]
+__all__ = ["history", "query"]

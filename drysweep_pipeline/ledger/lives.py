@@ -6,15 +6,17 @@ Both are append-only; the newest row of a finding counts. Which moves are allowe
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pyarrow as pa
 
-from drysweep_pipeline.judges.question import Ruling
 from drysweep_pipeline.ledger.store import Ledger
 from drysweep_pipeline.spelling import rank
 from drysweep_pipeline.values import Place, State, Verdict
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.judges.question import Ruling
 
 _TO_JUDGE = """
     with undecided as (
@@ -144,7 +146,7 @@ def to_judge(ledger: Ledger, campaign: str, round: int) -> list[Pending]:
 
 
 def record_verdicts(
-    ledger: Ledger, campaign: str, round: int, judge: str, rulings: Sequence[tuple[Ruling, int]]
+    ledger: Ledger, campaign: str, round: int, judge: str, rulings: Sequence[tuple["Ruling", int]]
 ) -> None:
     """Append what a judge said, with the calls each ruling took."""
     table = pa.table(

@@ -6,12 +6,14 @@ stands beside the text is left out. So an answer is looked at as it came, too.
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline.errors import FinderError
-from drysweep_pipeline.llm.client import Heard
 from drysweep_pipeline.llm.failures import final
 from drysweep_pipeline.redaction import hidden
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.llm.client import Heard
 
 _SHOWN = 300
 # What providers call an answer that was cut at its longest, beside what the library knows by that name.
@@ -23,7 +25,7 @@ _ENOUGH_TO_TELL = 32 << 10
 _ELSE = "garbled: the model answered with something else than text"
 
 
-def text_of(response: Any, heard: Heard) -> str:
+def text_of(response: Any, heard: "Heard") -> str:
     """Return the text of a response. Raises ``FinderError`` where the model did not end it, or said more than that."""
     from pydantic_ai.messages import TextPart, ThinkingPart
 
@@ -68,7 +70,7 @@ def _check_stop(known: str | None, said: Any) -> None:
     raise FinderError(f"unfinished: the model ended with {_short(said or known)}")
 
 
-def _check_heard(known: str | None, heard: Heard) -> None:
+def _check_heard(known: str | None, heard: "Heard") -> None:
     """Raise ``FinderError`` where an answer, as it came, says that it is not all, or holds more than one text."""
     if heard.status != 200:
         raise FinderError(f"unfinished: the provider answered with status {heard.status}, which is not a whole answer")

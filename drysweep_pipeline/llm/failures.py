@@ -3,13 +3,15 @@
 What asking again would not mend is a ``RowsRefused``, so that it is not paid for twice.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline.declaration.model import Model
 from drysweep_pipeline.errors import FinderError, Refused, RowsRefused
-from drysweep_pipeline.llm.client import TooLarge
 from drysweep_pipeline.redaction import hidden
 from drysweep_pipeline.wording import cut
+
+if TYPE_CHECKING:
+    from drysweep_pipeline.llm.client import TooLarge
 
 _SHOWN = 300
 
@@ -93,7 +95,9 @@ def _cause(error: BaseException, key: str | None) -> str:
     return _short(str(error) or type(error).__name__, key)
 
 
-def _too_large(error: BaseException | None) -> TooLarge | None:
+def _too_large(error: BaseException | None) -> "TooLarge | None":
+    from drysweep_pipeline.llm.client import TooLarge
+
     while error is not None and not isinstance(error, TooLarge):
         error = error.__cause__ or error.__context__
     return error

@@ -8,14 +8,16 @@ import inspect
 import os
 import threading
 from dataclasses import dataclass
-from typing import Any
-
-import httpx2
+from typing import TYPE_CHECKING, Any
 
 from drysweep_pipeline.declaration.model import Model
 from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.llm.client import Heard, limited
 from drysweep_pipeline.wording import first_line
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from drysweep_pipeline.llm.client import Heard
 
 EXTRA = "install drysweep-pipeline[llm]"
 # What has to be in our hands: no answer longer than reserved, and no request that nobody counts.
@@ -58,8 +60,8 @@ class Ready:
     """
 
     model: Any
-    client: httpx2.AsyncClient
-    heard: Heard
+    client: "httpx2.AsyncClient"
+    heard: "Heard"
 
     async def __aenter__(self) -> Any:
         await self.client.__aenter__()
@@ -75,6 +77,8 @@ class Ready:
 
 def ready(declared: Model) -> Ready:
     """Return a model made ready, which takes a second the first time. Raises ``Refused`` where it cannot be asked."""
+    from drysweep_pipeline.llm.client import Heard, limited
+
     library()
     heard = Heard()
     client = limited(heard)

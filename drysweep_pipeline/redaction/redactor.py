@@ -12,14 +12,14 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from decimal import Decimal
 from functools import cached_property, partial
 from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import pyarrow as pa
-
-from drysweep_pipeline.redaction import columns
 from drysweep_pipeline.redaction.detectors import detected, loose
 from drysweep_pipeline.redaction.known import LEAST, known_forms
 from drysweep_pipeline.redaction.spans import Span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Mode: TypeAlias = Literal["hash", "mask", "off"]
 _MARK = re.compile(r"(\[secret(?::[0-9a-f]{12})?\])")
@@ -87,14 +87,17 @@ class Redactor:
         return value
 
     def table(
-        self, table: pa.Table, keep: Container[str], as_json: Mapping[str, Callable[[Any], str]] | None = None
-    ) -> pa.Table:
+        self, table: "pa.Table", keep: Container[str], as_json: Mapping[str, Callable[[Any], str]] | None = None
+    ) -> "pa.Table":
         """Return a table with the secrets in its columns masked, and in their names but for those in ``keep``.
 
         ``as_json``: the columns whose texts are JSON, each with what writes a value of it again.
         """
         if self.mode == "off":
             return table
+        # Most that is masked is a line to be shown, which needs none of Arrow.
+        from drysweep_pipeline.redaction import columns
+
         written = as_json or {}
         inside = {name: partial(self._json, write=write, keep=keep) for name, write in written.items()}
         if table.num_rows:
@@ -106,6 +109,8 @@ class Redactor:
     @cached_property
     def pattern(self) -> str:
         """One pattern, for RE2, that is found wherever there may be a secret."""
+        from drysweep_pipeline.redaction import columns
+
         return "|".join([*map(columns.quoted, self._begun), loose()])
 
     @property
@@ -125,6 +130,8 @@ class Redactor:
 
     def _may_hold(self, text: str) -> bool:
         if len(text) >= _LONG:
+            from drysweep_pipeline.redaction import columns
+
             return columns.is_found(self.pattern, text)
         return bool(self._loose.search(text) or (self._forms and self._forms.search(text)))
 

@@ -9,7 +9,8 @@ import pytest
 from drysweep_pipeline import fingerprint, landing
 from drysweep_pipeline.candidates import land_rows
 from drysweep_pipeline.errors import Busy, DrysweepError, NotFound, Refused
-from drysweep_pipeline.history import history, publish, query
+from drysweep_pipeline.history import history, query
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.reports import FORMATS, WRITTEN, write_report
 from drysweep_pipeline.reports.summary import summary

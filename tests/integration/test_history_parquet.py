@@ -9,8 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from drysweep_pipeline.history import history, publish
+from drysweep_pipeline.history import history
 from drysweep_pipeline.history.parquet import OF_A_CAMPAIGN, OF_A_SWEEP
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.values import Outcome, State
 from tests.publishing import MARCH, Sweeping, copied, fp
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from drysweep_pipeline.history import history, publish
+from drysweep_pipeline.history import history
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome
 from tests.publishing import MARCH, Sweeping, ask
@@ -36,7 +37,7 @@ for round in range(1, int(sys.argv[3]) + 1):
 DIES = """
 import importlib, os, signal, sys
 from pathlib import Path
-from drysweep_pipeline.history import publish
+from drysweep_pipeline.history.publish import publish
 from drysweep_pipeline.home import Home
 from tests.publishing import Sweeping
 
