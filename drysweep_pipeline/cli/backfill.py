@@ -12,6 +12,7 @@ from drysweep_pipeline.cli.options import (
     JsonOption,
     QuietOption,
     SweepArgument,
+    home_of,
     instant,
     last_instant,
     project_root,
@@ -60,7 +61,7 @@ def backfill(
     path = resolve_sweep(sweep, project_root())
     declaration = read_declaration(path)
     first, last = _instant(since, "--from", instant), _instant(until, "--to", last_instant)
-    place = writable_home_of(home, path)
+    place = home_of(home, path) if plan else writable_home_of(home, path)
     if first is not None and last is not None and last < first:
         raise DeclarationError("--to lies before --from", key="--to")
     if strategies is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, project_root, recorded_in
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.instants import zulu
 
@@ -36,7 +36,7 @@ def campaigns(
     from drysweep_pipeline.cli.output import note, put, put_json, put_table
     from drysweep_pipeline.history.reading import history
 
-    place = home_of(home, there=True)
+    place, sweep = recorded_in(home, sweep)
     found = []
     if place.history.exists():
         with history(place) as connection:

@@ -8,7 +8,7 @@ from typing import Any
 from drysweep_pipeline.cli.fitting import fitted
 from drysweep_pipeline.cli.options import find_campaign, home_of, project_root
 from drysweep_pipeline.cli.output import note, put, put_json, put_table, table_width
-from drysweep_pipeline.declaration import find_sweeps, read_declaration
+from drysweep_pipeline.declaration import declared_name, find_sweeps
 from drysweep_pipeline.declaration.refusals import did_you_mean
 from drysweep_pipeline.engine.naming import meant, short
 from drysweep_pipeline.errors import NotFound, Refused
@@ -109,7 +109,7 @@ def _scope(given: Path | None, what: str | None) -> tuple[Home, str | None, str 
     home = home_of(given, Path(what) if what is not None and is_file else None)
     if what is None:
         return home, None, None
-    name = read_declaration(Path(what)).sweep.name if is_file else what
+    name = declared_name(Path(what)) if is_file else what
     if is_file or name in home.sweeps() or name in find_sweeps(project_root()):
         return home, name, None
     sweep, campaign = find_campaign(home, name)

@@ -148,6 +148,19 @@ def find_campaign(home: Home, text: str) -> tuple[str, str]:
     return having[0], name
 
 
+def recorded_in(given: Path | None, sweep: str | None) -> tuple[Home, str | None]:
+    """Return the home that is there and the name of the sweep that is asked about, by that name or by its YAML file.
+
+    Raises ``Refused`` where there is no home, ``DeclarationError`` where there is no such file or it declares none.
+    """
+    if sweep is None or Path(sweep).suffix not in (".yaml", ".yml"):
+        return home_of(given, there=True), sweep
+    from drysweep_pipeline.declaration import declared_name, resolve_sweep
+
+    path = resolve_sweep(sweep, project_root())
+    return home_of(given, path, there=True), declared_name(path)
+
+
 def recorded_sweeps(home: Home, sweep: str | None) -> list[str]:
     """Return the one sweep that is asked about, or all that have anything in the home. Raises ``NotFound``.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, recorded_sweeps
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, recorded_in, recorded_sweeps
 from drysweep_pipeline.errors import Refused
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def prune(
-    sweep: Annotated[str | None, typer.Argument(metavar="[SWEEP]", help="Only this sweep; all unless given.")] = None,
+    sweep: OneSweepArgument = None,
     keep_campaigns: Annotated[int | None, typer.Option(help="All but the newest so many of a sweep are old.")] = None,
     older_than: Annotated[str | None, typer.Option(help="What was recorded longer ago is old: 90d, 12w.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this, only say what would go.")] = False,
@@ -34,8 +34,9 @@ def prune(
     from drysweep_pipeline.keeping.pruning import look
     from drysweep_pipeline.keeping.pruning import prune as pruned
 
-    place, limits = home_of(home, there=True), _limits(keep_campaigns, older_than)
-    found = {name: (pruned if yes else look)(place, name, limits) for name in recorded_sweeps(place, sweep)}
+    limits = _limits(keep_campaigns, older_than)
+    place, asked = recorded_in(home, sweep)
+    found = {name: (pruned if yes else look)(place, name, limits) for name in recorded_sweeps(place, asked)}
     if json:
         told = [_told(place.root, name, each) for name, each in found.items()]
         put_json({"schema_version": 1, "home": str(place.root), "removed": yes, "sweeps": told})

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, home_of, recorded_sweeps
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, SweepArgument, recorded_in, recorded_sweeps
 from drysweep_pipeline.wording import count
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def rebuild(
-    sweep: Annotated[str, typer.Argument(metavar="SWEEP", help="The sweep, by name.")],
+    sweep: SweepArgument,
     without_missing: Annotated[
         bool, typer.Option("--without-missing", help="Give up what was taken in and is landed no more.")
     ] = False,
@@ -29,8 +29,8 @@ def rebuild(
     from drysweep_pipeline.cli.output import progress, put, put_json
     from drysweep_pipeline.keeping.rebuilding import rebuild as rebuilt
 
-    place = home_of(home, there=True)
-    [name] = recorded_sweeps(place, sweep)
+    place, asked = recorded_in(home, sweep)
+    [name] = recorded_sweeps(place, asked)
     done = rebuilt(place, name, progress, without_missing=without_missing)
     if json:
         put_json(_told(name, done))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, project_root
-from drysweep_pipeline.errors import DrysweepError
+from drysweep_pipeline.errors import DrysweepError, Refused
 from drysweep_pipeline.home import Home
 
 if TYPE_CHECKING:
@@ -28,14 +28,23 @@ def validate(
     Example: drysweep validate my_sweep --probe
     """
     from drysweep_pipeline.declaration import find_sweeps, resolve_sweep
-    from drysweep_pipeline.errors import NotFound
 
     root = project_root()
     paths = [resolve_sweep(sweep, root)] if sweep else list(find_sweeps(root).values())
     if not paths:
-        raise NotFound("sweep", f"under {root}/assets/sweeps")
+        raise _NoSweep(root)
     wrong = [_validate(path, home_of(home, path), probe=probe, as_json=json) for path in paths]
     return 2 if any(wrong) else 0
+
+
+class _NoSweep(Refused):
+    """No sweep is named, and the project declares none."""
+
+    code = "not_found"
+
+    def __init__(self, root: Path) -> None:
+        help = "name the YAML file of one; `drysweep init DIR` writes a project that has one"
+        super().__init__("no sweep is declared there", file=root / "assets" / "sweeps", help=help)
 
 
 def _validate(path: Path, home: Home, *, probe: bool, as_json: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, home_of, recorded_sweeps
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, OneSweepArgument, recorded_in, recorded_sweeps
 
 if TYPE_CHECKING:
     from drysweep_pipeline.home import Home
@@ -25,7 +25,7 @@ def verify(
     from drysweep_pipeline.cli.output import progress, put, put_json
     from drysweep_pipeline.keeping.verifying import verify as verified
 
-    place = home_of(home, there=True)
+    place, sweep = recorded_in(home, sweep)
     found: list[tuple[str, Fault]] = []
     sweeps = recorded_sweeps(place, sweep)
     for name in sweeps:

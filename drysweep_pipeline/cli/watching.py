@@ -95,7 +95,8 @@ def sentence(tiding: Tiding) -> str | None:
         case Freezing():
             return "reads the material"
         case Searching(strategies=names):
-            return f"{count(len(names), 'strategy', 'strategies')} search: {', '.join(names)}"
+            who = "1 strategy searches" if len(names) == 1 else f"{len(names)} strategies search"
+            return f"{who}: {', '.join(names)}"
         case StrategyBegan(strategy=name, attempt=attempt):
             return f"{name} looks once more" if attempt > 1 else None
         case StrategyEnded():

@@ -127,6 +127,17 @@ def resolve_sweep(name_or_path: str, root: Path) -> Path:
     raise NotFound("sweep", name_or_path, near or list(known))
 
 
+def declared_name(path: Path) -> str:
+    """Return the name that a file declares a sweep by, whatever else is wrong with it.
+
+    Raises ``DeclarationError`` where it declares none.
+    """
+    data = read_yaml(path).data
+    attributes = data.get("attributes") if isinstance(data, dict) else None
+    name = attributes.get("name") if isinstance(attributes, dict) else None
+    return name if isinstance(name, str) else read_declaration(path).sweep.name
+
+
 def _as_far_as(path: Path) -> str:
     """Return the nearest file beside one that is not there, else the folder down to which its path leads."""
     folder = path.absolute().parent

@@ -14,6 +14,7 @@ from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.errors import DeclarationError, Refused
 from drysweep_pipeline.instants import zulu
 from drysweep_pipeline.keeping.unsettled import blocking_by_round
+from drysweep_pipeline.replay.told import told
 from drysweep_pipeline.values import Event, Rule
 
 
@@ -22,7 +23,7 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
 
     A campaign that still wants rounds when the record ends is ``running``, and ``unknown`` says so, as it says what
     else the record cannot tell under this policy. Raises ``DeclarationError`` for K < 2, ``IntegrityError`` where the
-    other rule asks for landed files that are not what was landed.
+    other rule asks for landed files that are not what was landed, ``NotFound`` where the campaign was not published.
     """
     if k is not None and k < 2:
         raise DeclarationError(f"convergence.k must be 2 or more, got {k}", key="convergence.k")
@@ -55,7 +56,7 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
         "new": played.fresh,
         "missed": sum(result.fresh for result in recorded[now.converged_at or now.rounds :]),
         "calls": now.spent.calls,
-        "events": [{"name": event.name, "round": event.round, "reason": event.reason} for event in played.events],
+        **told(campaign, now.rounds, played.events),
         "unknown": [*_unknown(campaign, policy, now), *played.left_out],
     }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,6 +204,42 @@ def test_campaigns_reports_and_sql_agree_on_the_outcome(swept: Path, capsys: pyt
     assert main(["report", "mine"]) == 0
     assert "CONVERGED after 3 rounds" in capsys.readouterr().out
     assert main(["report", "mine", "--format", "pdf"]) == 2
+
+
+@pytest.mark.parametrize("command", ["campaigns", "verify", "prune", "rebuild"])
+def test_what_was_recorded_of_a_sweep_is_asked_about_by_its_name_and_by_its_file(
+    swept: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    answers = []
+    for name in ("small", "sweep.yaml"):
+        assert main([command, name, "--json"]) == 0
+        answers.append({key: value for key, value in told(capsys).items() if key != "kept"})
+    assert answers[0] == answers[1]
+    assert main([command, "gone.yaml", "--json"]) == 2
+    assert told(capsys)["error"] == "there is no such file"
+
+
+def test_a_home_beside_the_file_of_a_sweep_is_found_by_that_file(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(shared / "home", tmp_path / "there" / ".drysweep")
+    shutil.copy(shared / "sweep.yaml", tmp_path / "there")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DRYSWEEP_HOME", raising=False)
+    assert main(["campaigns", "there/sweep.yaml", "--json"]) == 0
+    assert [each["campaign"] for each in told(capsys)["campaigns"]] == ["mine"]
+
+
+def test_validating_where_no_sweep_is_declared_says_where_it_looked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate", "--json"]) == 2
+    said = told(capsys)
+    assert (said["error"], said["file"], said["code"]) == (
+        *("no sweep is declared there", str(tmp_path / "assets" / "sweeps")),
+        "not_found",
+    )
 
 
 @pytest.mark.parametrize(

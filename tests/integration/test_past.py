@@ -160,7 +160,11 @@ def test_a_replay_agrees_and_tells_what_another_k_would_have_missed(tmp_path: Pa
     campaign = run_to_its_end(begun(tmp_path, home, 3))
     own = play_recorded(campaign)
     assert [own[key] for key in ("outcome", "rounds", "quiet", "missed", "unknown")] == ["converged", 6, 2, 1, []]
+    assert own["events"] == summary(home, "small", "c1")["events"]
     three = play_recorded(campaign, k=3)
+    # The round that would have brought the last one is not one of these.
+    assert (three["seen"], len(three["states"]), own["seen"]) == (own["seen"] - 1, own["seen"] - 1, len(own["states"]))
+    assert "convergence_reached" not in {event["name"] for event in three["events"]}
     assert [three[key] for key in ("outcome", "rounds", "missed")] == ["converged", 4, 1]
     four = play_recorded(campaign, k=4)
     assert (four["outcome"], four["missed"]) == ("running", 0)

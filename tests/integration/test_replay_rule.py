@@ -35,6 +35,9 @@ rounds:
 expect: {{}}
 """
 
+OF_ONE_CAMPAIGN = ("continue_twice", "redraft_returns_it", "not_run_keeps_valid_rows", "confirm_what_is_undecided")
+SEEN = ("seen", "confirmed", "rejected", "undecided", "unjudged", "ledger_seen", "states", "not_searched")
+
 
 def scenario(tmp_path: Path, rule: str) -> Scenario:
     path = tmp_path / f"{rule}_rounds.yaml"
@@ -59,6 +62,9 @@ def test_recorded_rounds_under_the_other_rule_are_what_a_search_under_it_decided
     if other is Rule.CLEAN:
         # Rounds three and four are clean: the blocker is contested by then, the major was rejected.
         assert (told["outcome"], ended, told["quiet"]) == ("converged", 4, 2) == (alone["outcome"], 4, alone["quiet"])
+        # What was seen is what was seen by then, as it stood then.
+        assert {key: told[key] for key in SEEN} == {key: alone[key] for key in SEEN}
+        assert (told["seen"], told["states"]["s1/k"]) == (4, "contested")
     else:
         # The record ends before the dry rule would have: what round five would have brought is not made up.
         assert (told["outcome"], ended, told["recorded"]) == ("running", 4, 4)
@@ -66,15 +72,14 @@ def test_recorded_rounds_under_the_other_rule_are_what_a_search_under_it_decided
         assert any("snapshot" in said for said in told["unknown"])
 
 
-@pytest.mark.parametrize("path", [path for path in OWN if path.stem in ("continue_twice", "redraft_returns_it")])
+@pytest.mark.parametrize("path", [path for path in OWN if path.stem in OF_ONE_CAMPAIGN])
 def test_a_campaign_under_its_own_rule_is_replayed_to_its_own_end(tmp_path: Path, path: Path) -> None:
     made, home = read_scenario(path), Home(tmp_path)
     for each in replay(made, steps, home):
         campaign = load(home, sweep_name(made), each["campaign"])
         told = play_recorded(campaign, rule=campaign.policy.rule)
-        assert [told[key] for key in ("outcome", "reason", "rounds", "quiet")] == [
-            each[key] for key in ("outcome", "reason", "rounds", "quiet")
-        ]
+        same = ("as_of", "outcome", "reason", "rounds", "quiet", "new", "calls", "events", *SEEN)
+        assert {key: told[key] for key in same} == {key: each[key] for key in same}
 
 
 def test_the_command_takes_a_rule_for_campaigns_and_for_scripts(tmp_path: Path, capsys: Any) -> None:
