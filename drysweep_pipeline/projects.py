@@ -160,7 +160,10 @@ def _refusing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Refused(f"no project can be written there: {error.strerror}", file=error.filename or folder) from None
+        # What is written beside the place of a new folder has a name that nobody gave.
+        named = error.filename if Path(str(error.filename)).is_relative_to(folder) else folder
+        what = f"no project can be written there: {error.strerror}"
+        raise Refused(what, file=named, help="name a folder that can be written") from None
 
 
 def _is_free(folder: Path, name: PurePosixPath) -> None:

@@ -71,6 +71,8 @@ def backfill(
             help = "it asks since when, not how bad"
             raise DeclarationError("--fail-on does not go with --strategies", key="--fail-on", help=help)
         return _look_again(place, declaration, strategies, first, last, calls, rounds, plan, quiet, json)
+    if calls is not None and calls < 1:
+        raise DeclarationError(f"--calls {calls} is no ceiling", key="--calls", help="1 or more")
     if rounds is not None:
         raise DeclarationError("--rounds goes with --strategies", key="--rounds", help="budget.rounds holds otherwise")
     if first is None or last is None:
@@ -138,7 +140,7 @@ def _look_again(
     return 0
 
 
-def _instant(text: str | None, option: str, read: Callable[[str | None], datetime | None]) -> datetime | None:
+def _instant(text: str | None, option: str, read: Callable[[str | None, str], datetime | None]) -> datetime | None:
     if text is not None and not text.strip():
         raise DeclarationError("an instant is needed", key=option)
-    return read(text)
+    return read(text, option)

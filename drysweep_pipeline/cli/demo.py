@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from drysweep_pipeline.cli.options import HomeOption, JsonOption, QuietOption, home_of
+from drysweep_pipeline.cli.options import HomeOption, JsonOption, QuietOption, writable_home_of
 from drysweep_pipeline.errors import Refused
 
 _MARK = ".drysweep-demo"
@@ -36,12 +36,13 @@ def demo(
     from drysweep_pipeline.home import Home
 
     if registry is not None:
-        generate(registry, seed=seed)
+        _generate(registry, seed)
         note(f"wrote a registry to {registry}")
         if json:
             put_json({"schema_version": 1, "registry": str(registry), "seed": seed})
         return 0
-    folder = home_of(home).root / "demo" if home is None else home_of(home).root
+    root = writable_home_of(home).root
+    folder = root / "demo" if home is None else root
     if _fresh(folder):
         note("starts over: the earlier demo's campaign is gone")
     generate(folder / "examples" / "registry", seed=seed)
@@ -53,6 +54,17 @@ def demo(
     if not json:
         _put_hints(folder)
     return code
+
+
+def _generate(folder: Path, seed: int) -> None:
+    """Write a registry to a folder. Raises ``Refused`` where that cannot be."""
+    from drysweep_pipeline.demo.registry import generate
+
+    try:
+        generate(folder, seed=seed)
+    except OSError as error:
+        what, help = f"no registry can be written there: {error.strerror}", "name a new folder"
+        raise Refused(what, file=folder, key="--registry", help=help) from None
 
 
 def _put_hints(folder: Path) -> None:

@@ -12,8 +12,17 @@ from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.errors import DeclarationError, NotFound, Refused
 from drysweep_pipeline.home import Home
 
+
+def _folder(text: str) -> Path:
+    """Return the folder that is named; no text names none, since the folder one is in is hardly what was meant."""
+    if not str(text).strip():
+        raise typer.BadParameter("a home needs a folder")
+    return Path(text)
+
+
 HomeOption = Annotated[
-    Path | None, typer.Option("--home", metavar="DIR", help="Where ledgers and landings lie (DRYSWEEP_HOME).")
+    Path | None,
+    typer.Option("--home", metavar="DIR", parser=_folder, help="Where ledgers and landings lie (DRYSWEEP_HOME)."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")]
@@ -111,7 +120,7 @@ def _home_of(given: Path | None, beside: Path | None) -> Home:
     return Home(root / ".drysweep")
 
 
-def instant(text: str | None) -> datetime | None:
+def instant(text: str | None, option: str = "--as-of") -> datetime | None:
     """Return an ISO date or instant in UTC; a day stands for its midnight. Raises ``DeclarationError``."""
     if text is None:
         return None
@@ -120,13 +129,14 @@ def instant(text: str | None) -> datetime | None:
             return datetime.combine(date.fromisoformat(text), time(), UTC)
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise DeclarationError(f"{text!r} is no instant", help="write 2026-01-31 or 2026-01-31T06:00:00Z") from None
+        help = "write 2026-01-31 or 2026-01-31T06:00:00Z"
+        raise DeclarationError(f"{text!r} is no instant", key=option, help=help) from None
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 
-def last_instant(text: str | None) -> datetime | None:
+def last_instant(text: str | None, option: str = "--to") -> datetime | None:
     """Return the end of a span in UTC: as ``instant``, but a day stands for its last moment."""
-    found = instant(text)
+    found = instant(text, option)
     if found is None or text is None or len(text) != _DAY_LETTERS:
         return found
     return found + timedelta(days=1, microseconds=-1)
@@ -138,6 +148,8 @@ def find_campaign(home: Home, text: str) -> tuple[str, str]:
 
     sweep, _, name = text.rpartition("/")
     if sweep:
+        if sweep not in home.sweeps():
+            raise NotFound("sweep", sweep, home.sweeps())
         return sweep, name
     known = {each: campaigns(home, each) for each in home.sweeps()}
     having = [each for each, names in known.items() if name in names]

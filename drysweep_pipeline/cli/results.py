@@ -149,7 +149,8 @@ def keep_result(found: Result, format: str, path: Path, *, raw: bool) -> None:
             _writer(format, raw)(found, out)
         part.replace(path)
     except OSError as error:
-        raise Refused(f"cannot be written: {error.strerror}", file=path) from None
+        what, help = f"cannot be written: {error.strerror}", "name a file that can be written"
+        raise Refused(what, file=path, help=help) from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -40,4 +40,5 @@ def _write(path: Path, text: str) -> None:
     try:
         write_text(path, text)
     except OSError as error:
-        raise Refused(f"the schema cannot be written: {error.strerror}", file=path) from None
+        what, help = f"the schema cannot be written: {error.strerror}", "name a file that can be written"
+        raise Refused(what, file=path, help=help) from None

@@ -94,12 +94,14 @@ def in_file_order(written: Written, problems: list[Problem]) -> list[Declaration
     return [problem.refusal for problem in ordered]
 
 
-def first_of(refusals: list[DeclarationError]) -> DeclarationError:
-    """Return the first refusal, whose help says how many more there are and how to see them."""
+def first_of(refusals: list[DeclarationError], *, validated: bool = True) -> DeclarationError:
+    """Return the first refusal, whose help says how many more there are and, where `validate` does, how to see them."""
     first, more = refusals[0], len(refusals) - 1
     if not more:
         return first
-    others = f"{more} more: drysweep validate {shlex.quote(first.file or 'FILE')} shows all"
+    others = f"{more} more" + (
+        f": drysweep validate {shlex.quote(first.file or 'FILE')} shows all" if validated else ""
+    )
     # A question has its own end.
     join = " " if (first.help or "").endswith("?") else "; "
     help = f"{first.help}{join}{others}" if first.help else others

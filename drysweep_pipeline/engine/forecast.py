@@ -18,7 +18,7 @@ from drysweep_pipeline.declaration.model import FilesMaterial, NoJudge, Strategy
 from drysweep_pipeline.declaration.model.sweep import models_of
 from drysweep_pipeline.engine.attempts import MOST
 from drysweep_pipeline.engine.campaign import Overrides
-from drysweep_pipeline.engine.starting import default_id, offset_of_next
+from drysweep_pipeline.engine.starting import id_of, offset_of_next
 from drysweep_pipeline.engine.wave import PARALLEL
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.home import Home
@@ -127,7 +127,7 @@ def forecast(
     """Return what a campaign as of an instant would do, its angles going on where the sweep's last one stopped."""
     sweep = declaration.sweep
     place = home.sweep(sweep.name)
-    name = campaign or default_id(place, as_of)
+    name = id_of(place, campaign, as_of)
     declared = Ceilings(
         sweep.budget.rounds, sweep.budget.calls, sweep.budget.tokens, sweep.budget.cost_usd, sweep.budget.minutes
     )

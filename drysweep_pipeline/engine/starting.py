@@ -39,6 +39,14 @@ def default_id(home: SweepHome, as_of: datetime) -> str:
     return next(name for n in range(1, len(taken) + 3) if (name := plain if n == 1 else f"{plain}.{n}") not in taken)
 
 
+def id_of(home: SweepHome, asked: str | None, as_of: datetime) -> str:
+    """Return the id that is asked for, else the one for an instant. Raises ``DeclarationError`` for what is none."""
+    name = asked if asked is not None else default_id(home, as_of)
+    if not CAMPAIGN_ID.fullmatch(name):
+        raise DeclarationError(f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}")
+    return name
+
+
 def start(
     home: Home,
     declaration: Declaration,
@@ -64,11 +72,7 @@ def start(
     _check_reach(declaration, home)
     check_known(declaration)
     with open_ledger(sweep_home.ledger) as ledger:
-        name = campaign or default_id(sweep_home, as_of)
-        if not CAMPAIGN_ID.fullmatch(name):
-            raise DeclarationError(
-                f"{name!r} is no campaign id", key="campaign", help=f"ids match {CAMPAIGN_ID.pattern}"
-            )
+        name = id_of(sweep_home, campaign, as_of)
         if (known := find(home, declaration.sweep.name, name)) is not None:
             behind.check_all_campaigns(ledger, sweep_home)
             recorded = _same(known, declaration, overrides)

@@ -1,8 +1,8 @@
 """Where findings stood when a campaign had decided so many of its rounds, which a replay of fewer rounds comes to."""
 
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
 from drysweep_pipeline.history.edition import findings_of
-from drysweep_pipeline.history.reading import rows
+from drysweep_pipeline.history.reading import Row, rows
 
 _UP_TO = """
     (as_of, seq, round) <= (

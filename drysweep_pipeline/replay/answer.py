@@ -72,7 +72,19 @@ def of_file(scenario: Scenario, answers: list[dict[str, Any]]) -> dict[str, Any]
 
 def refused(path: Path, error: DrysweepError) -> dict[str, Any]:
     """Return what is printed for a scenario file that was refused, when it was read or while it was played."""
-    return {"schema_version": SCHEMA_VERSION, "file": str(path), "error": str(error), "code": error.code}
+    told = {
+        "schema_version": SCHEMA_VERSION,
+        "file": str(path),
+        "error": str(error),
+        **_place(error),
+        "code": error.code,
+    }
+    each = [{"error": one.what, **_place(one)} for one in error.each]
+    return {**told, "problems": each} if each else told
+
+
+def _place(error: DrysweepError) -> dict[str, Any]:
+    return {"line": error.line, "key": error.key, "help": error.help}
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from drysweep_pipeline.convergence import CONVERGED_AT
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.fingerprint import told_apart
 from drysweep_pipeline.history import history, reached
-from drysweep_pipeline.history.campaign import Past, Row
+from drysweep_pipeline.history.campaign import Past
+from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.values import Event, Verdict
 
 _COUNTED = (Verdict.CONFIRMED, Verdict.REJECTED, Verdict.UNDECIDED, Verdict.UNJUDGED)

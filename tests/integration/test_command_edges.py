@@ -81,3 +81,47 @@ def test_an_interruption_in_the_first_moments_leaves_no_traceback() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "says"),
+    [
+        (["run", "SWEEP", "--home", ""], "home", "a home needs a folder"),
+        (["campaigns", "--home", " "], "home", "a home needs a folder"),
+        (["run", "SWEEP", "--campaign", ""], "campaign", "'' is no campaign id"),
+        (["plan", "SWEEP", "--campaign", "a b"], "campaign", "'a b' is no campaign id"),
+        (["run", "SWEEP", "--as-of", "yesterday"], "--as-of", "'yesterday' is no instant"),
+        (["backfill", "SWEEP", "--from", "x", "--to", "2026-01-01"], "--from", "'x' is no instant"),
+        (["backfill", "SWEEP", "--from", "2026-01-01", "--to", "x"], "--to", "'x' is no instant"),
+        (["backfill", "SWEEP", "--from", "2026-01-01", "--to", "2026-01-02", "--calls", "0"], "--calls", "no ceiling"),
+        (["status", "other/c1"], None, "no sweep 'other'"),
+        (["demo", "--registry", "SWEEP"], "--registry", "no registry can be written there"),
+        (["demo", "--home", "SWEEP/x"], "--home", "is no folder"),
+        (["init", "SWEEP/x"], None, "no project can be written there"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_by_name_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, words: list[str], key: str | None, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRYSWEEP_HOME", str(tmp_path / "home"))
+    registry(tmp_path / "registry", {"api": None})
+    sweep = str(declare(tmp_path, {"labels": NO_OWNER}))
+    (tmp_path / "home").mkdir(mode=0o700)
+    before = sorted(tmp_path.rglob("*"))
+    assert main([*(word.replace("SWEEP", sweep) for word in words), "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["key"], told["help"] is not None) == (key, True)
+    assert says in told["error"]
+    found = [path for path in sorted(tmp_path.rglob("*")) if "home/sweeps" not in str(path)]
+    assert found == before
+
+
+def test_a_plan_of_a_backfill_writes_nothing(tmp_path: Path, capsys: Any) -> None:
+    registry(tmp_path / "registry", {"api": None})
+    sweep = declare(tmp_path, {"labels": NO_OWNER})
+    before = sorted(tmp_path.rglob("*"))
+    dates = ["--from", "2026-01-01", "--to", "2026-01-02", "--every", "1"]
+    assert main(["backfill", str(sweep), *dates, "--plan", "--home", str(tmp_path / "home")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 campaigns, at most 400 calls together"
+    assert sorted(tmp_path.rglob("*")) == before

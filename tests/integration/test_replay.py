@@ -12,6 +12,7 @@ from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import intake
 from drysweep_pipeline.replay import answer, core, pipeline
+from drysweep_pipeline.replay.playing import play
 from drysweep_pipeline.replay.scenario import Scenario, read_scenario
 from tests import scenarios
 
@@ -151,13 +152,20 @@ def test_an_answer_names_every_key_that_is_not_as_expected() -> None:
     assert answer.compared(told, missed)["differs"] == ["outcome", "states", "events", "error"]
 
 
-def test_a_refused_file_answers_with_its_error_and_its_code_alone(tmp_path: Path) -> None:
+def test_a_refused_file_answers_with_its_error_as_every_command_does_and_with_all_that_is_wrong(tmp_path: Path) -> None:
     path = next(path for path in scenarios.OWN if path.stem == "go_only_at_a_turn")
     error = played(path, core.replay)
     assert isinstance(error, DrysweepError)
     told = answer.refused(path, error)
-    assert set(told) == {"schema_version", "file", "error", "code"}
+    assert set(told) == {"schema_version", "file", "error", "line", "key", "help", "code"}
     assert told["error"].startswith(f"{path}:4: go: ")
+    assert told["line"] == 4
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("why: x\nrounds: 3\nconvergance: {}\n")
+    told = play(wrong)
+    assert [each["line"] for each in told["problems"]] == [2, 3, 1]
+    # What checks declarations does not know of scripts.
+    assert "validate" not in told["error"]
 
 
 def test_a_file_name_that_is_no_sweep_name_plays_all_the_same(tmp_path: Path) -> None:
