@@ -321,7 +321,9 @@ def _not_done(facts: Facts) -> str:
         earlier = ", ".join(str(each.fresh) for each in before)
         told += [f"after {earlier} fresh in the {'rounds' if len(before) > 1 else 'round'} before"] if before else []
     else:
-        told = [f"it was quiet for {facts.quiet} of the {count(facts.k, 'round')} that it takes"]
+        # More than it takes where angles are left, which is told next.
+        few = f"{facts.quiet} of the {count(facts.k, 'round')} that it takes"
+        told = [f"it was quiet for {few if facts.quiet < facts.k else count(facts.quiet, 'round')}"]
     if facts.unused:
         told.append(f"{facts.unused} of {count(facts.angles or 0, 'angle')} not used yet")
     told += _brought(facts)

@@ -65,6 +65,9 @@ def _arriving(told: Summary) -> str:
     fresh = told["new"][-1] if told["new"] else 0
     if told["rule"] == "dry" and fresh:
         return ", ".join([f"{count(fresh, 'finding')} still arriving", *_open_verdicts(told)])
+    if told["quiet"] >= told["k"]:
+        # Only a search that is to use every angle goes on from here.
+        return f"{_seen(told)}, quiet for {told['quiet']} rounds and not every angle was used"
     return f"{_seen(told)}, quiet for {told['quiet']} of {told['k']} rounds"
 
 

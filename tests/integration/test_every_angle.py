@@ -20,6 +20,9 @@ def test_an_angle_that_was_not_run_is_not_used_and_its_quiet_neighbours_do_not_m
     now = standing(campaign)
     assert (now.outcome, now.reason, now.rounds, now.quiet) == ("budget_exceeded", "rounds", 5, 2)
     assert turns_left(campaign, 5) == 1, "the next round takes the angle that is left"
+    said = summary(campaign.home.home, "small", campaign.id)
+    assert "quiet for 2 rounds and not every angle was used; a lower bound." in said["verdict"]
+    assert said["why"]["sentence"].endswith("it was quiet for 2 rounds, 1 of 3 angles not used yet")
 
 
 def test_angles_that_the_query_does_not_use_are_no_new_angles(tmp_path: Path) -> None:
