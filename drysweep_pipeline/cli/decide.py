@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from drysweep_pipeline.reports.waiting import Stand
 
 Choice = Literal["accept", "continue", "redraft", "go", "stop"]
+_DECISIONS: dict[str, Choice] = {"accept": "accept", "continue": "continue", "redraft": "redraft"}
 
 
 def decide(
@@ -41,13 +42,11 @@ def decide(
 
     Example: drysweep decide my_sweep/20260131T060000Z continue 3
     """
-    if choice not in ("accept", "continue", "redraft"):
+    if (kind := _DECISIONS.get(choice)) is None:
         raise Refused(f"decide: {choice!r} is no answer", key="decide", help="accept, continue N or redraft")
     if rounds is not None and choice != "continue":
         raise Refused(f"decide: {choice} takes no number", key="decide", help=f"`continue {rounds}`, or no number")
-    return _answer(
-        campaign, "continue" if choice == "continue" else _plain(choice), rounds, by, reason, quiet, home, json
-    )
+    return _answer(campaign, kind, rounds, by, reason, quiet, home, json)
 
 
 def go(
@@ -77,10 +76,6 @@ def stop(
     Example: drysweep stop my_sweep/20260131T060000Z --reason "wrong material"
     """
     return _answer(campaign, "stop", None, by, reason, False, home, json)
-
-
-def _plain(choice: str) -> Choice:
-    return "accept" if choice == "accept" else "redraft"
 
 
 def _answer(

@@ -4,7 +4,7 @@ Three beats each: one engine function, metadata of its report, return. All check
 must never keep the decision from running, or the campaign would hang in silence.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypedDict
 
 import dagster as dg
@@ -100,37 +100,12 @@ def _snapshot(declaration: Declaration) -> dg.AssetsDefinition:
 
 def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
     sweep = declaration.sweep.name
-    names = [strategy.name for strategy in declaration.sweep.strategies]
-    keys = {name: dg.AssetKey([sweep, "candidates", name]) for name in names}
+    keys = {each.name: dg.AssetKey([sweep, "candidates", each.name]) for each in declaration.sweep.strategies}
     wave_key = dg.AssetKey([sweep, "wave"])
 
     @dg.multi_asset(
         name=f"{sweep}_candidates",
-        specs=[
-            *(
-                dg.AssetSpec(
-                    keys[strategy.name],
-                    deps=[dg.AssetKey([sweep, "snapshot"])],
-                    kinds={strategy.kind, "parquet"},
-                    description=(
-                        f"What the strategy {strategy.name} reported in a round, knowing nothing of what others "
-                        "find; a row is a candidate. A round in which it was not run is missing, and its check "
-                        "failed."
-                    ),
-                    metadata=showing.look(strategy),
-                    **_owned(declaration),
-                )
-                for strategy in declaration.sweep.strategies
-            ),
-            # Always yielded: a step whose upstream output was not yielded is skipped, and the run ends green.
-            dg.AssetSpec(
-                wave_key,
-                deps=list(keys.values()),
-                kinds={"json"},
-                description="The manifest of a round: every strategy with its status, files and hashes.",
-                **_owned(declaration),
-            ),
-        ],
+        specs=[*_of_strategies(declaration, keys), _of_wave(declaration, wave_key, keys.values())],
         check_specs=[checks.ran_to_its_end(key) for key in keys.values()],
         partitions_def=rounds_of(sweep),
         can_subset=True,
@@ -145,7 +120,7 @@ def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
             for run in wave(campaign, round):
                 runs.append(run)
                 if keys.get(run.strategy) in context.selected_asset_keys:
-                    yield from _of_strategy(context, keys[run.strategy], run)
+                    yield from _reported(context, keys[run.strategy], run)
             if wave_key in context.selected_asset_keys:
                 not_run = sorted(run.strategy for run in runs if run.status == "not_run")
                 yield dg.MaterializeResult(asset_key=wave_key, metadata={"complete": not not_run, "not_run": not_run})
@@ -153,7 +128,33 @@ def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
     return candidates
 
 
-def _of_strategy(
+def _of_strategies(declaration: Declaration, keys: Mapping[str, dg.AssetKey]) -> Iterator[dg.AssetSpec]:
+    for strategy in declaration.sweep.strategies:
+        yield dg.AssetSpec(
+            keys[strategy.name],
+            deps=[dg.AssetKey([declaration.sweep.name, "snapshot"])],
+            kinds={strategy.kind, "parquet"},
+            description=(
+                f"What the strategy {strategy.name} reported in a round, knowing nothing of what others find; a row is "
+                "a candidate. A round in which it was not run is missing, and its check failed."
+            ),
+            metadata=showing.look(strategy),
+            **_owned(declaration),
+        )
+
+
+def _of_wave(declaration: Declaration, key: dg.AssetKey, candidates: Iterable[dg.AssetKey]) -> dg.AssetSpec:
+    # Always yielded: a step whose upstream output was not yielded is skipped, and the run ends green.
+    return dg.AssetSpec(
+        key,
+        deps=list(candidates),
+        kinds={"json"},
+        description="The manifest of a round: every strategy with its status, files and hashes.",
+        **_owned(declaration),
+    )
+
+
+def _reported(
     context: dg.AssetExecutionContext, key: dg.AssetKey, run: StrategyRun
 ) -> Iterator[Result | dg.AssetCheckResult]:
     """Yield a materialization where the strategy ran, and only a failed check where it did not."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from drysweep_pipeline.cli.health.check import Check
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.wording import first_line
 
 _CAMPAIGN_TAG = "drysweep/campaign"
 
@@ -26,8 +27,8 @@ def _settings(path: Path) -> Iterator[Check]:
     try:
         settings = _read(path)
     except Exception as error:  # whatever a YAML reader says of a file that is none
-        first = str(error).strip().splitlines()[0]
-        yield Check("dagster.yaml", False, f"cannot be read: {first}", "remove it; the next run writes it anew", file)
+        found = f"cannot be read: {first_line(error)}"
+        yield Check("dagster.yaml", False, found, "remove it; the next run writes it anew", file)
         return
     monitoring = _at(settings, "run_monitoring")
     runtime = monitoring.get("max_runtime_seconds")
