@@ -28,12 +28,11 @@ from py_landlock.abi import MAX_KNOWN_ABI, get_supported_fs, get_supported_scope
 from drysweep_pipeline.children.calls import call_filter
 from drysweep_pipeline.errors import FinderError, Refused
 from drysweep_pipeline.homes import homes_at, parts_of
+from drysweep_pipeline.temporary import PREFIX
 from drysweep_pipeline.values import Isolation
 
 VARIABLE = "DRYSWEEP_ISOLATION"
 """The variable that chooses: ``auto`` (what there is) or ``none``."""
-SCRATCH_PREFIX = "drysweep."
-"""What the names of the folders begin with that children are given under the folder for temporary files."""
 _HINT = "it is confined, see docs/isolation.md: `reads` declares what else it needs to read"
 _REFUSED = (
     *("ermission denied", "EACCES", "EPERM", "not permitted", "ModuleNotFoundError", "Cannot find module"),
@@ -185,7 +184,7 @@ def around(path: Path, kept_out: Iterable[Path]) -> Iterator[Path]:
 
 
 def _around(path: Path, kept: frozenset[Path], temporary: Path) -> Iterator[Path]:
-    is_scratch = path.parent == temporary and path.name.startswith(SCRATCH_PREFIX)
+    is_scratch = path.parent == temporary and path.name.startswith(PREFIX)
     if is_scratch or any(path.is_relative_to(each) for each in kept):
         return
     if not any(each.is_relative_to(path) for each in (*kept, temporary)):

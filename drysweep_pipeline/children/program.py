@@ -1,13 +1,13 @@
 """What a child process runs: a program without a shell, in a clean environment and a folder of its own, within caps."""
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from drysweep_pipeline.children.confinement import SCRATCH_PREFIX, Confinement
+from drysweep_pipeline.children.confinement import Confinement
+from drysweep_pipeline.temporary import temporary_folder
 
 PASSED_ON = ("PATH", "LANG", "LANGUAGE", "TZ")
 """The variables that every child is given as they are here, beside all that begin with ``LC_``."""
@@ -31,8 +31,8 @@ class Program:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty private folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    with temporary_folder() as folder:
+        yield folder
 
 
 def environment(scratch: Path, names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:

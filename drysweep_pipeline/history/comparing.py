@@ -1,7 +1,6 @@
 """Whether two published histories say the same of a sweep, campaign by campaign, to the last column of every view."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from drysweep_pipeline.errors import IntegrityError
 from drysweep_pipeline.history.edition import bring_up, digest
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.temporary import temporary_folder
 from drysweep_pipeline.wording import first_line
 
 # Of each view, by what its rows are parted. In which order events of several campaigns came makes no difference.
@@ -54,8 +54,8 @@ def opened(home: Home) -> Iterator[duckdb.DuckDBPyConnection | None]:
     with ExitStack() as stack:
         connection = stack.enter_context(history(home))
         if not _is_current(connection):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="drysweep-history-"))
-            copy = Home(Path(folder))
+            folder = stack.enter_context(temporary_folder())
+            copy = Home(folder)
             copy.history.parent.mkdir()
             shutil.copyfile(home.history, copy.history)
             connection = stack.enter_context(_brought_up(copy, home.history))

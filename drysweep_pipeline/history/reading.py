@@ -3,7 +3,6 @@
 import difflib
 import re
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ import pyarrow as pa
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.errors import FinderError, IntegrityError, NotFound, Refused
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.temporary import temporary_folder
 
 Row: TypeAlias = dict[str, Any]
 """A row of an answer, by the names of its columns."""
@@ -58,8 +58,8 @@ def _opened(file: Path, stack: ExitStack) -> duckdb.DuckDBPyConnection:
         if "could not set lock" not in error.what.lower():
             raise
     # Many programs open what they only read for writing, and so lock others out. What was published can be copied.
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="drysweep-history-"))
-    copy = shutil.copyfile(file, Path(folder) / file.name)
+    folder = stack.enter_context(temporary_folder())
+    copy = shutil.copyfile(file, folder / file.name)
     return stack.enter_context(sandbox.locked(copy))
 
 

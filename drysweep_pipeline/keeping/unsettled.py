@@ -1,13 +1,11 @@
 """What blocked in each round of a recorded campaign, also where its rule did not ask: the clean rule's question."""
 
-import tempfile
-from pathlib import Path
-
 from drysweep_pipeline.convergence import Standing
 from drysweep_pipeline.engine import rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.keeping.steps import begun, steps_of, take_in
 from drysweep_pipeline.ledger import opened
+from drysweep_pipeline.temporary import temporary_folder
 
 
 def blocking_by_round(campaign: Campaign) -> dict[int, int]:
@@ -19,8 +17,8 @@ def blocking_by_round(campaign: Campaign) -> dict[int, int]:
     found: dict[int, int] = {}
     stands: dict[str, Standing] = {}
     with (
-        tempfile.TemporaryDirectory(prefix="drysweep-replay-") as folder,
-        opened(Path(folder, "ledger.duckdb")) as ledger,
+        temporary_folder() as folder,
+        opened(folder / "ledger.duckdb") as ledger,
     ):
         for step in steps_of(campaign.home.home, campaign.home.name):
             name = step.campaign.id

@@ -5,7 +5,6 @@ made from the landing, in a temporary folder: it must say the same, to the last 
 """
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from drysweep_pipeline.keeping.steps import Step
 from drysweep_pipeline.ledger import Ledger, locked_to_look, opened
 from drysweep_pipeline.ledger import journal as ledger_journal
 from drysweep_pipeline.ledger.comparing import differences
+from drysweep_pipeline.temporary import temporary_folder
 
 Say = Callable[[str], None]
 _KNOWN = frozenset(
@@ -63,8 +63,8 @@ def _of_ledger(home: Home, place: SweepHome, say: Say, told: set[Path]) -> Itera
     ``told`` are the landed files that were named already.
     """
     again = f"`drysweep rebuild {place.name}` makes it anew from the landing"
-    with tempfile.TemporaryDirectory(prefix="drysweep-verify-") as folder, ExitStack() as stack:
-        copy, built = Path(folder, "ledger.duckdb"), Path(folder, "landed.duckdb")
+    with temporary_folder() as folder, ExitStack() as stack:
+        copy, built = folder / "ledger.duckdb", folder / "landed.duckdb"
         try:
             with locked_to_look(place.ledger):
                 at = datetime.now(UTC)

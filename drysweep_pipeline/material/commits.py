@@ -20,6 +20,7 @@ from typing import IO
 
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material.git import printed, printing, said
+from drysweep_pipeline.temporary import temporary_folder
 
 _LINK, _SUBMODULE = "120000", "160000"
 _PIECE_BYTES = 1 << 20
@@ -104,8 +105,8 @@ def extracted(commit: Commit) -> Iterator[Tree]:
     """Yield the files of a commit in a private folder that is gone afterwards. Raises ``MaterialError``."""
     is_file = _is_file(commit)
     entries, unreadable = ([_the_file(commit)], []) if is_file else _entries(commit)
-    with tempfile.TemporaryDirectory(prefix="drysweep.", ignore_cleanup_errors=True) as place:
-        top = Path(place).resolve() / "tree"
+    with temporary_folder() as place:
+        top = place.resolve() / "tree"
         top.mkdir()
         unreadable += _write(commit.repository, entries, top)
         yield Tree(top / entries[0].path if is_file else top, _times(commit, entries), tuple(sorted(unreadable)))

@@ -7,7 +7,6 @@ it be told from what is real.
 
 import hashlib
 import json
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from drysweep_pipeline.material.snapshot import Snapshot, frozen
 from drysweep_pipeline.material.tables import Written
 from drysweep_pipeline.mentions import folded, sql_folded
 from drysweep_pipeline.scratch import scratch
+from drysweep_pipeline.temporary import temporary_folder
 
 FORMAT = "planted3"
 # Which column the rows of a table are in the order of; a registry's other tables tell of services.
@@ -126,8 +126,8 @@ def _digest(original: Snapshot, declared: Canaries) -> str:
 def _planted(sweep: Sweep, declared: Canaries, base: Path, original: Snapshot, place: Path) -> Snapshot:
     """Return the planted copy, made at a place. Raises ``MaterialError`` where something is in its way."""
     folder = base / declared.path
-    with tempfile.TemporaryDirectory() as scratch_place:
-        planted, shared = Path(scratch_place, "planted"), Path(scratch_place, "shared")
+    with temporary_folder() as scratch_place:
+        planted, shared = scratch_place / "planted", scratch_place / "shared"
         planted.mkdir()
         shared.mkdir()
         both: list[str] = []

@@ -1,6 +1,5 @@
 """One scenario file played to its answer: through the pure core, or through the round job that ``run`` uses."""
 
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.replay import answer, core, pipeline
 from drysweep_pipeline.replay.scenario import Scenario, read_scenario, under
+from drysweep_pipeline.temporary import temporary_folder
 from drysweep_pipeline.values import Rule
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def play(
 
 def _through_job(scenario: Scenario) -> list[dict[str, Any]]:
     """Play a scenario on a ledger of its own; nothing of it is left behind."""
-    with tempfile.TemporaryDirectory(prefix="drysweep-replay-") as folder, ExitStack() as stack:
-        home = Home(Path(folder))
+    with temporary_folder() as folder, ExitStack() as stack:
+        home = Home(folder)
         return pipeline.replay(scenario, _Jobs(home, stack).drive, home)
 
 
