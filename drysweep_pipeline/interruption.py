@@ -6,6 +6,7 @@ in them. So whoever drives a campaign has the signals noted as they come, and lo
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,9 +27,12 @@ def noting() -> Iterator[None]:
     # Python writes the number of every signal there, whatever handler it has at that moment.
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     _noted.append(reading)
+    shown = sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if _is_noted(lost.exc_value) else shown(lost)
     try:
         yield
     finally:
+        sys.unraisablehook = shown
         _noted.clear()
         signal.set_wakeup_fd(before)
         os.close(reading)
@@ -45,6 +49,11 @@ def check() -> None:
         return
     if any(number in _STOPS for number in came):
         raise KeyboardInterrupt
+
+
+def _is_noted(error: BaseException | None) -> bool:
+    """Tell whether what was raised where nobody can catch it is an interruption, which was noted as it came."""
+    return isinstance(error, KeyboardInterrupt) or type(error).__name__ == "DagsterExecutionInterruptedError"
 
 
 def is_one(error: BaseException) -> bool:

@@ -88,13 +88,17 @@ def read_state(path: Path) -> State | None:
     """Return a campaign's state, or None where there is none yet. Raises ``IntegrityError`` where it is none."""
     if not path.exists():
         return None
-    # All that it says is written anew after the next round; nothing is decided by it.
-    data: dict[str, Any] = read_json(path, check=False)
+    again = f"`drysweep rebuild {path.parent.parent.name}` writes it anew"
+    try:
+        # All that it says is written anew after the next round; nothing is decided by it.
+        data: dict[str, Any] = read_json(path, check=False)
+    except IntegrityError as error:
+        raise IntegrityError(error.what, file=path, help=again) from None
     try:
         lease = Lease(**data.pop("lease")) if data.get("lease") else None
         return State(**{**data, "outcome": Outcome(data["outcome"]), "lease": lease})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise IntegrityError(f"is no state of a campaign: {error}", file=path) from None
+        raise IntegrityError(f"is no state of a campaign: {error}", file=path, help=again) from None
 
 
 def read_states(folder: Path) -> list[State]:

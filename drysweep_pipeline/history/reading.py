@@ -46,9 +46,19 @@ _NAMES = """
 def history(home: Home) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a read-only connection to the published history. Raises ``NotFound`` where nothing was published yet."""
     if not home.history.exists():
-        raise NotFound("history", str(home.history))
+        raise _none(home)
     with ExitStack() as stack:
         yield _opened(home.history, stack)
+
+
+def _none(home: Home) -> NotFound:
+    """Return that there is no history, and what makes it again where there is something to publish."""
+    error = NotFound("history", str(home.history))
+    if landed := [name for name in home.sweeps() if (home.sweep(name).root / "landing").is_dir()]:
+        error.help = f"`drysweep rebuild {landed[0]}` publishes it anew" + (
+            ", and so each other sweep" * (len(landed) > 1)
+        )
+    return error
 
 
 def _opened(file: Path, stack: ExitStack) -> duckdb.DuckDBPyConnection:

@@ -81,3 +81,21 @@ def test_a_round_is_not_taken_into_a_ledger_that_was_taken_away_while_it_was_sea
         rounds.take_in(campaign, 2)
     assert ledger_rows(campaign) == before
     assert not (campaign.folder(2) / "decision.json").exists()
+
+
+def test_a_history_and_a_state_file_that_are_none_are_refused_with_what_makes_them_again(
+    swept: Path, tmp_path: Path, capsys: Any
+) -> None:
+    shutil.copytree(swept / "home", tmp_path / "home")
+    home = Home(tmp_path / "home")
+    at = ["--home", str(home.root), "--json"]
+    for file, code in ((home.history, 2), (home.sweep("small").state("c2"), 7)):
+        file.unlink()
+        if code == 7:
+            file.write_text("no state")
+        assert main(["status", "small/c2", *at]) == code
+        assert "`drysweep rebuild small`" in json.loads(capsys.readouterr().out)["help"]
+        assert main(["rebuild", "small", *at]) == 0
+        capsys.readouterr()
+        assert main(["status", "small/c2", *at]) == 0
+        capsys.readouterr()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import duckdb
@@ -28,6 +29,30 @@ def test_a_signal_that_somebody_held_back_interrupts_at_the_next_look_and_once()
             interruption.check()
         interruption.check()
     interruption.check()
+
+
+def test_an_interruption_that_nobody_can_catch_where_it_is_raised_is_not_shown_as_a_fault(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Interrupted:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    class Faulty:
+        def __del__(self) -> None:
+            raise ValueError("a fault")
+
+    shown: list[str] = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda lost: shown.append(str(lost.exc_value))
+    try:
+        with interruption.noting():
+            Interrupted()
+            with pytest.raises(KeyboardInterrupt):
+                interruption.check()
+            Faulty()
+    finally:
+        sys.unraisablehook = before
+    assert shown == ["a fault"]
 
 
 @pytest.mark.usefixtures("swallowed")
