@@ -118,6 +118,8 @@ def judge(campaign: Campaign, round: int) -> JudgeReport:
             _ask(campaign, round, findings)
             landed = True
         if landed:
+            # A process may have died between the verdicts and what they make needless.
+            (campaign.folder(round) / VOTES).unlink(missing_ok=True)
             return _taken_in(ledger, campaign, round, judged=row.judged)
     # A judge is asked outside the ledger's lock: a slow one keeps nobody from reading or writing.
     refusal = f"round {campaign.key(round)} is being judged by another process"

@@ -85,11 +85,12 @@ def kind_of(text: str) -> str | None:
 
 
 def _plugins() -> list[Any]:
-    import detect_secrets.plugins
+    # Not by its dotted name: an import that was interrupted leaves the module there, and not in its parent.
+    from detect_secrets import plugins
     from detect_secrets.plugins.base import RegexBasedDetector
 
     found = []
-    for module in sorted(each.name for each in pkgutil.iter_modules(detect_secrets.plugins.__path__)):
+    for module in sorted(each.name for each in pkgutil.iter_modules(plugins.__path__)):
         members = vars(importlib.import_module(f"detect_secrets.plugins.{module}")).values()
         found += [
             each

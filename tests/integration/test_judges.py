@@ -20,7 +20,10 @@ from drysweep_pipeline.declaration.advice import warnings
 from drysweep_pipeline.engine import deeds, rounds
 from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import budget_of
+from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.votes import FILE as VOTES
+from drysweep_pipeline.engine.votes import Votes
+from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Busy, FinderError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.judges import JUDGES, Question, Ruling
@@ -568,3 +571,24 @@ def test_an_example_of_the_reference_judges(tmp_path: Path, home: Home, example:
     landed = verdicts(home)
     assert (landed["api"]["verdict"], landed["db"]["verdict"]) == ("confirmed", "rejected")
     assert landed["api"]["calls"] == judge.get("panel", 1)
+
+
+def test_a_process_killed_after_the_verdicts_landed_leaves_no_votes_for_the_next(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(_: Votes) -> None:
+        raise KeyboardInterrupt
+
+    registry(tmp_path / "registry", {"api": None})
+    campaign = campaign_of(tmp_path, home, command(tmp_path, "say('confirmed')"))
+    plan(campaign, 1)
+    list(wave(campaign, 1))
+    rounds.take_in(campaign, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Votes, "forget", dies)
+        with pytest.raises(KeyboardInterrupt):
+            rounds.judge(campaign, 1)
+    assert (campaign.folder(1) / VOTES).exists()
+    rounds.judge(campaign, 1)
+    assert not (campaign.folder(1) / VOTES).exists()
+    assert pq.read_table(campaign.folder(1) / "verdicts.parquet").column("verdict").to_pylist()[0] == "confirmed"
