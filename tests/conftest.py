@@ -2,11 +2,15 @@
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No test is timed: a busy machine is not a fault of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# What these assert is said as in a test's own file.
+pytest.register_assert_rewrite("tests.exports", "tests.ledger_machine")
 
 # A shell starts what it puts in the background deaf to an interruption, and several tests are about interruptions.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

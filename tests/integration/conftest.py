@@ -1,4 +1,4 @@
-"""A small history that several files ask about, and what is cheaper made once than for every home."""
+"""Campaigns that several files ask about, and what is cheaper made once than for every home."""
 
 import importlib
 import shutil
@@ -9,6 +9,8 @@ import pytest
 
 from drysweep_pipeline.history.edition import bring_up
 from drysweep_pipeline.home import Home
+from tests import exports
+from tests.exports import Case
 from tests.publishing import Sweeping, copied, one_campaign
 
 
@@ -40,3 +42,27 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Sweeping:
 def swept(built: Sweeping, tmp_path: Path) -> Sweeping:
     """The same, for tests that go on with it."""
     return copied(built, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A converged campaign of five: one contested, accepted, declined, open and rejected. To be read."""
+    return exports.settled_case(tmp_path_factory.mktemp("settled"))
+
+
+@pytest.fixture(scope="session")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A campaign that a ceiling cut short, with hostile findings and a strategy that did not run. To be read."""
+    return exports.cut_case(tmp_path_factory.mktemp("cut"))
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """The demo's sweep over its registry, driven without Dagster. To be read."""
+    return exports.demo_case(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="session")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """A campaign that was cut short before it found anything. To be read."""
+    return exports.nothing_case(tmp_path_factory.mktemp("nothing"))

@@ -1,6 +1,7 @@
 """The worked case, from the command line, through the real job, ledger, landing and history."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import pytest
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.demo.faults import Plantings
 from drysweep_pipeline.demo.registry import generate
+from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.history.reading import query
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.reports.summary import summary
+from drysweep_pipeline.values import Outcome
+from tests.sweeps import begin, run_to_its_end
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +35,12 @@ def rows(home: Path, sql: str) -> list[dict[str, Any]]:
     return found
 
 
-def sweep_again(home: Path, capsys: pytest.CaptureFixture[str], campaign: str) -> dict[str, Any]:
+def sweep_again(home: Path, campaign: str) -> dict[str, Any]:
+    """Sweep what the demo left once more, without Dagster, and return what ``run`` would print."""
     declared = home / "assets" / "sweeps" / "config_registry" / "defs.yaml"
-    code = main(["run", str(declared), "--home", str(home), "--campaign", campaign, "--json"])
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert code == 0
-    return printed
+    done = run_to_its_end(begin(declared, Home(home), campaign=campaign, as_of=datetime.now(UTC)))
+    assert standing(done).outcome is Outcome.CONVERGED
+    return dict(summary(Home(home), "config_registry", campaign))
 
 
 def test_the_demo_finds_61_19_4_and_then_two_rounds_of_nothing(demo: tuple[Path, dict[str, Any]]) -> None:
@@ -84,16 +89,16 @@ def test_the_report_for_a_browser_shows_what_fewer_passes_would_have_missed_and_
 
 
 def test_a_second_campaign_converges_in_k_rounds_and_a_third_finds_just_what_was_planted_since(
-    demo: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    demo: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     home, first = demo
-    second = sweep_again(home, capsys, "second")
+    second = sweep_again(home, "second")
     assert (second["new"], second["calls"], second["seen"]) == ([0, 0], 10, second["confirmed"] + second["rejected"])
 
     (home / "examples" / "registry").rename(tmp_path / "before")
     planted = generate(home / "examples" / "registry", plan=Plantings(extra=("label_app", "live_net", "renamed")))
     # The angles go on where the second campaign stopped; four rounds bring the third back to the first angle.
-    third = sweep_again(home, capsys, "third")
+    third = sweep_again(home, "third")
     fresh = set(third["states"]) - set(first["states"])
     assert fresh <= {"/".join(fault.key) for fault in planted.extra}
     assert sum(third["new"]) == len(fresh)

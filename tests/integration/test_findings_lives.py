@@ -12,7 +12,7 @@ from drysweep_pipeline.cli import main
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration import read_declaration
 from drysweep_pipeline.engine import deeds, people
-from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.engine.campaign import Campaign, Overrides
 from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.naming import meant
@@ -44,12 +44,13 @@ def act(*arguments: str) -> None:
     assert main(["findings", *arguments]) == 0
 
 
-def campaign_on(home: Home, day: int, **attributes: Any) -> Campaign:
-    """Sweep the registry as it is, so many days later."""
+def campaign_on(home: Home, day: int, most: int | None = 1, **attributes: Any) -> Campaign:
+    """Sweep the registry as it is, so many days later, for a round, or for as many as it takes."""
     path = Path("sweep.yaml")
     if attributes:
         declared(Path.cwd(), **attributes)
-    return run_to_its_end(begin(path, home, as_of=AS_OF + timedelta(days=day), campaign=f"d{day}"))
+    given = {"as_of": AS_OF + timedelta(days=day), "campaign": f"d{day}", "overrides": Overrides(rounds=most)}
+    return run_to_its_end(begin(path, home, **given))
 
 
 def row(home: Home, subject: str) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def test_a_fix_that_did_not_hold_is_reopened_and_named_again(home: Home) -> None
 def test_later_campaigns_that_do_not_see_a_finding_are_counted_and_weighed(home: Home) -> None:
     campaign_on(home, 0)
     registry(Path("registry"), {**SERVICES, "api": "team"})
-    campaign_on(home, 10)
+    campaign_on(home, 10, most=None)
     begin(Path("sweep.yaml"), home, as_of=AS_OF + timedelta(days=20), campaign="unrun")
     assert [row(home, name)["not_observed"] for name in ("api", "web")] == [1, 0]
     registry(Path("registry"), SERVICES)
@@ -246,7 +247,7 @@ def test_the_job_refuses_what_the_command_refuses_and_changes_nothing(home: Home
 def test_every_place_that_tells_of_findings_tells_the_same_after_deeds(
     home: Home, instance: dg.DagsterInstance, capsys: Read
 ) -> None:
-    campaign = campaign_on(home, 0)
+    campaign = campaign_on(home, 0, most=None)
     InProcess(read_declaration(Path("sweep.yaml")), home, instance).report(campaign)
     assert record(home, instance, acts=ACTS).success
     wanted = {"api": "fixed", "db": "contested", "web": "accepted_risk", "tiny": "declined", "cron": "rejected"}

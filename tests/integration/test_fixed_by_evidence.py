@@ -19,6 +19,8 @@ from drysweep_pipeline.lifecycle import Act, Deed
 from tests.sweeps import AS_OF, NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
 
 EVIDENCE: dict[str, Any] = {"fixed_by": "evidence", "budget": {"rounds": 6, "calls": 100}}
+# A round says as much as a search that goes on to its end, where nothing but what it sees is asked about.
+ONCE: dict[str, Any] = {"fixed_by": "evidence", "budget": {"rounds": 1, "calls": 100}}
 # Each angle looks at the services of one first letter.
 BY_LETTER = """
     select s.service, 'no_owner' as failure_mode, s.path
@@ -82,7 +84,7 @@ def test_a_finding_that_comes_back_after_that_is_reopened_and_keeps_the_round_aw
 
 
 def test_by_default_a_person_fixes_and_absence_is_only_counted(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, budget={"rounds": 6, "calls": 100})
+    path = declare(tmp_path, {"search": NO_OWNER}, budget=ONCE["budget"])
     for day, owner in enumerate((None, "ann", "ann")):
         campaign_on(path, home, day, {"api": owner, "db": None})
     assert states(home) == {"api/no_owner": "open", "db/no_owner": "open"}
@@ -90,9 +92,8 @@ def test_by_default_a_person_fixes_and_absence_is_only_counted(tmp_path: Path, h
 
 
 def test_a_run_at_another_angle_closes_nothing(tmp_path: Path, home: Home) -> None:
-    one_round = {"fixed_by": "evidence", "budget": {"rounds": 1, "calls": 100}}
     search = {"angles": [{"letter": "a"}, {"letter": "d"}]}
-    path = declare(tmp_path, {"search": BY_LETTER}, search=search, **one_round)
+    path = declare(tmp_path, {"search": BY_LETTER}, search=search, **ONCE)
     campaign_on(path, home, 0, {"api": None, "db": None})
     # The next campaign goes on where this one stopped: it looks along the other angle only.
     campaign_on(path, home, 1, {"api": "ann", "db": "ann"})
@@ -118,15 +119,15 @@ def test_a_strategy_that_failed_closes_nothing(tmp_path: Path, home: Home) -> No
 
 
 def test_a_strategy_that_was_changed_meanwhile_closes_nothing(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None})
-    path = declare(tmp_path, {"search": NO_OWNER + " and s.service <> 'api'"}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER + " and s.service <> 'api'"}, **ONCE)
     campaign_on(path, home, 1, {"api": None, "db": None})
     assert states(home) == {"api/no_owner": "open", "db/no_owner": "open"}
 
 
 def test_material_that_is_read_in_another_way_closes_nothing(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None, "db": None})
     text = path.read_text().replace('"kind": "registry"', '"kind": "registry", "ignore": ["services/api.yaml"]')
     path.write_text(text)
@@ -136,7 +137,7 @@ def test_material_that_is_read_in_another_way_closes_nothing(tmp_path: Path, hom
 
 @pytest.mark.parametrize("broken", ["db.yaml", "renamed.yaml"])
 def test_a_file_that_became_unreadable_closes_nothing_it_may_hide(tmp_path: Path, home: Home, broken: str) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None, "db": "ann"})
     services = registry(tmp_path / "registry", {"api": "ann"}) / "services"
     (services / "db.yaml").rename(services / broken)
@@ -146,7 +147,7 @@ def test_a_file_that_became_unreadable_closes_nothing_it_may_hide(tmp_path: Path
 
 
 def test_an_unreadable_file_that_only_came_along_hides_nothing(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None, "db": None})
     registry(tmp_path / "registry", {"api": "ann"})
     (tmp_path / "registry" / "services" / "torn.yaml").write_text("labels: [")
@@ -156,7 +157,7 @@ def test_an_unreadable_file_that_only_came_along_hides_nothing(tmp_path: Path, h
 
 
 def test_what_stays_open_because_it_may_be_hidden_is_said_with_what_hides_it(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None, "db": "ann"})
     registry(tmp_path / "registry", {"api": "ann"})
     (tmp_path / "registry" / "services" / "db.yaml").write_text("labels: [")
@@ -169,10 +170,10 @@ def test_what_stays_open_because_it_may_be_hidden_is_said_with_what_hides_it(tmp
 
 
 def test_every_other_doubt_is_said_as_well(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER, "other": NO_OWNER}, other={"proves_absence": False}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER, "other": NO_OWNER}, other={"proves_absence": False}, **ONCE)
     campaign_on(path, home, 0, {"api": None})
     path = declare(
-        tmp_path, {"search": NO_OWNER + " -- said anew", "other": NO_OWNER}, other={"proves_absence": False}, **EVIDENCE
+        tmp_path, {"search": NO_OWNER + " -- said anew", "other": NO_OWNER}, other={"proves_absence": False}, **ONCE
     )
     campaign_on(path, home, 1, {"api": "ann"})
     [(_, _, _, reason, _, _)] = events(home, "closing_withheld")
@@ -183,7 +184,7 @@ def test_every_other_doubt_is_said_as_well(tmp_path: Path, home: Home) -> None:
 
 
 def test_a_strategy_that_only_picks_may_say_that_its_silence_proves_nothing(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, search={"proves_absence": False}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, search={"proves_absence": False}, **ONCE)
     campaign_on(path, home, 0, {"api": None})
     campaign_on(path, home, 1, {"api": "ann"})
     assert states(home) == {"api/no_owner": "open"}
@@ -191,7 +192,7 @@ def test_a_strategy_that_only_picks_may_say_that_its_silence_proves_nothing(tmp_
 
 def test_a_search_that_leaves_things_to_chance_closes_nothing(tmp_path: Path, home: Home) -> None:
     sampled = NO_OWNER + " and hash(s.service, $seed) % 1 = 0"
-    path = declare(tmp_path, {"search": sampled}, **EVIDENCE)
+    path = declare(tmp_path, {"search": sampled}, **ONCE)
     campaign_on(path, home, 0, {"api": None})
     campaign_on(path, home, 1, {"api": "ann"})
     assert states(home) == {"api/no_owner": "open"}
@@ -208,7 +209,7 @@ def test_the_same_material_on_a_later_day_proves_nothing(tmp_path: Path, home: H
 def test_what_people_settled_and_what_was_rejected_is_left_alone(tmp_path: Path, home: Home) -> None:
     judge = "select fp, case when service = 'web' then 'rejected' else 'confirmed' end as verdict from findings"
     (tmp_path / "judge.sql").write_text(judge)
-    path = declare(tmp_path, {"search": NO_OWNER}, judge={"kind": "sql", "query": {"file": "judge.sql"}}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, judge={"kind": "sql", "query": {"file": "judge.sql"}}, **ONCE)
     names = ("api", "db", "mail", "web")
     first = campaign_on(path, home, 0, dict.fromkeys(names))
     deeds.act(
@@ -229,7 +230,7 @@ def test_what_people_settled_and_what_was_rejected_is_left_alone(tmp_path: Path,
 
 
 def test_a_backfilled_campaign_does_not_close_what_a_later_one_still_saw(tmp_path: Path, home: Home) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None, "db": None})
     campaign_on(path, home, 9, {"api": None, "db": None, "web": "ann"})
     campaign_on(path, home, 5, {"api": "ann", "db": None})
@@ -274,7 +275,7 @@ UNSTEADY = {
 
 @pytest.mark.parametrize("condition", UNSTEADY.values(), ids=UNSTEADY)
 def test_a_query_that_may_leave_out_what_is_there_closes_nothing(tmp_path: Path, home: Home, condition: str) -> None:
-    path = declare(tmp_path, {"search": f"{NO_OWNER} and {condition}"}, **EVIDENCE)
+    path = declare(tmp_path, {"search": f"{NO_OWNER} and {condition}"}, **ONCE)
     campaign_on(path, home, 0, {"api": None})
     campaign_on(path, home, 1, {"api": "ann"})
     assert states(home) == {"api/no_owner": "open"}
@@ -286,7 +287,7 @@ SECRET = "select path, 'secret' as what from files where contains(text, 'hunter2
 def files_sweep(folder: Path, material: str, query: str = SECRET) -> Path:
     """Declare a search of files for a word, by evidence."""
     where = {"material": {"kind": "files", "path": material}, "fingerprint": {"fields": ["path", "what"]}}
-    return declare(folder, {"search": query}, **where, **EVIDENCE)
+    return declare(folder, {"search": query}, **where, **ONCE)
 
 
 def test_a_text_that_became_binary_hides_what_it_held(tmp_path: Path, home: Home) -> None:
@@ -348,7 +349,7 @@ def test_a_shared_file_that_says_nothing_any_more_hides_what_it_showed(tmp_path:
         "path": "registry",
         "map": {"services": "services/*.yaml", "live": "live.json"},
     }
-    path = declare(tmp_path, {"search": open_ports}, material=registered, **EVIDENCE)
+    path = declare(tmp_path, {"search": open_ports}, material=registered, **ONCE)
     live = registry(tmp_path / "registry", {"api": "ann", "db": "ann"}) / "live.json"
     said = '{"api": {"port": 80}, "db": {"port": 22}}'
     live.write_text(said)
@@ -375,7 +376,7 @@ def test_a_landed_file_that_is_gone_proves_nothing_and_stops_nothing(tmp_path: P
 def test_what_a_dead_process_left_unclosed_is_closed_when_the_next_campaign_starts(
     tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = declare(tmp_path, {"search": NO_OWNER}, **EVIDENCE)
+    path = declare(tmp_path, {"search": NO_OWNER}, **ONCE)
     campaign_on(path, home, 0, {"api": None})
     with monkeypatch.context() as patch:
         patch.setattr("drysweep_pipeline.engine.closings.actions.land", _dies)
