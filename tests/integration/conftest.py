@@ -12,6 +12,7 @@ from drysweep_pipeline.home import Home
 from tests import exports
 from tests.exports import Case
 from tests.publishing import Sweeping, copied, one_campaign
+from tests.sweeps import registry
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -66,3 +67,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Case:
 def nothing(tmp_path_factory: pytest.TempPathFactory) -> Case:
     """A campaign that was cut short before it found anything. To be read."""
     return exports.nothing_case(tmp_path_factory.mktemp("nothing"))
+
+
+@pytest.fixture
+def three_services(tmp_path: Path) -> None:
+    """Have a registry of three services, one of them with an owner, lie in the test's folder."""
+    registry(tmp_path / "registry", {"api": None, "web": "team", "db": None})
