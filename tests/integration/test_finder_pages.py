@@ -49,7 +49,7 @@ def served(program: Path) -> Iterator[int]:
         port = free.getsockname()[1]
     with subprocess.Popen([sys.executable, str(program), str(port)], stderr=subprocess.DEVNULL) as running:
         try:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while not answers(port) and time.monotonic() < until:
                 time.sleep(0.05)
             yield port

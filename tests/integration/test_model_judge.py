@@ -203,7 +203,7 @@ def test_what_a_model_said_is_on_disk_while_others_are_still_asked(tmp_path: Pat
     def script(asked: Asked) -> Answer:
         if claimed(asked)["service"] == "dbx":
             path = next(tmp_path.rglob("votes.jsonl"), None)
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while (path is None or not path.read_text().strip()) and time.monotonic() < until:
                 time.sleep(0.02)
                 path = next(tmp_path.rglob("votes.jsonl"), None)

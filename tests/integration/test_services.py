@@ -287,7 +287,7 @@ def test_votes_of_a_service_are_kept_from_the_moment_they_come(tmp_path: Path, h
 
     def says(asked: Asked) -> Response:
         path = home.root / "sweeps" / "small" / "landing" / asked.get_json()["campaign"] / "r001" / VOTES
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         # One request is served at a time: the first answer is on its way while the second is still asked for.
         while kept and not there(path) and time.monotonic() < until:
             time.sleep(0.02)
