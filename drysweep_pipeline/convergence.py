@@ -16,6 +16,8 @@ from drysweep_pipeline.values import Event, Outcome, Rule, Usage, is_name
 NOT_RUN_LIMIT = 3
 CEILINGS = ("rounds", "calls", "tokens", "cost_usd", "minutes")
 CONVERGED_AT = "convergence_reached"
+SCHEDULE, SUPERSEDED = "schedule", "superseded"
+"""Who stops a campaign, and why, where the next one of its schedule takes its place."""
 ENDED = (Outcome.CONVERGED, Outcome.ACCEPTED, Outcome.RETURNED)
 
 

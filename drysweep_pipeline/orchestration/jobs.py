@@ -9,7 +9,7 @@ from typing import Literal
 
 import dagster as dg
 
-from drysweep_pipeline.convergence import Answer, Standing
+from drysweep_pipeline.convergence import SCHEDULE, SUPERSEDED, Answer, Standing
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.engine import people
 from drysweep_pipeline.engine.campaign import Campaign, load
@@ -174,7 +174,7 @@ def _supersede(home: Home, campaign: Campaign, log: logging.Logger) -> None:
 def _stop_when_possible(home: Home, state: State) -> None:
     """Stop a campaign between two steps of its rounds. Raises ``Busy`` where it never is between two."""
     earlier = load(home, state.sweep, state.campaign)
-    said = Answer("stop", "schedule", "superseded")
+    said = Answer("stop", SCHEDULE, SUPERSEDED)
     for attempt in retry_context(on=Busy, attempts=None, timeout=SUPERSEDE_SECONDS, wait_initial=0.5, wait_max=10.0):
         with attempt:
             now = read_state(earlier.state_path)

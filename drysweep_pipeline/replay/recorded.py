@@ -40,7 +40,7 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
         played.decide(policy, result)
         for said in answers.get(result.round, []):
             played.answer(said)
-    now = played.now
+    now, stood = played.now, journal.standing(campaign)
     return {
         "schema_version": 1,
         "sweep": campaign.home.name,
@@ -52,6 +52,9 @@ def play_recorded(campaign: Campaign, k: int | None = None, rule: Rule | None = 
         "k": policy.k,
         "rounds": now.rounds,
         "recorded": len(recorded),
+        # What it really came to, so that the outcome under another policy is never taken for it.
+        "recorded_outcome": stood.outcome.value,
+        "recorded_reason": stood.reason,
         "quiet": now.quiet,
         "new": played.fresh,
         "missed": sum(result.fresh for result in recorded[now.converged_at or now.rounds :]),

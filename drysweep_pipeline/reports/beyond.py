@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from drysweep_pipeline.convergence import CONVERGED_AT
+from drysweep_pipeline.convergence import CONVERGED_AT, SCHEDULE, SUPERSEDED
 from drysweep_pipeline.history import looks
 from drysweep_pipeline.history.campaign import Past
 from drysweep_pipeline.wording import count
@@ -35,7 +35,12 @@ def _cut_short(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if event["name"] == "beyond_cut_short":
             yield event["reason"]
         elif event["name"] == "campaign_stopped":
-            yield "a person"
+            yield stopped_by(event)
+
+
+def stopped_by(event: Mapping[str, Any]) -> str:
+    """Return who stopped a campaign, by the event that says so: a person, or the schedule that began the next one."""
+    return "the schedule" if (event.get("actor"), event.get("reason")) == (SCHEDULE, SUPERSEDED) else "a person"
 
 
 def missed_by_k(told: Mapping[str, Any]) -> int | None:

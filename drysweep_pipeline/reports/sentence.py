@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from drysweep_pipeline.convergence import NOT_RUN_LIMIT
-from drysweep_pipeline.reports.beyond import said_beyond
+from drysweep_pipeline.reports.beyond import said_beyond, stopped_by
 from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.values import Outcome
 from drysweep_pipeline.wording import count
@@ -84,12 +84,17 @@ def _waiting(told: Summary) -> str:
     return f"{_arriving(told)}; {what}"
 
 
+def _stopper(told: Summary) -> str:
+    stops = [event for event in told.get("events", ()) if event["name"] == "campaign_stopped"]
+    return stopped_by(stops[-1]) if stops else "a person"
+
+
 _STOPPED: Mapping[Outcome, Callable[[Summary], str]] = {
     Outcome.BUDGET_EXCEEDED: lambda told: f"{_arriving(told)}; a lower bound",
     Outcome.NEEDS_DECISION: _waiting,
     Outcome.ACCEPTED: lambda told: f"{_arriving(told)}; a person accepted it as it stands, a lower bound",
     Outcome.RETURNED: lambda told: f"{_arriving(told)}; a person sent it back to be redrafted",
-    Outcome.STOPPED: lambda told: f"{_arriving(told)}; a person stopped it, a lower bound",
+    Outcome.STOPPED: lambda told: f"{_arriving(told)}; {_stopper(told)} stopped it, a lower bound",
     Outcome.FAILED: _failed,
     Outcome.RUNNING: lambda told: f"{_arriving(told)}; it has not ended",
 }

@@ -168,6 +168,7 @@ def test_a_replay_agrees_and_tells_what_another_k_would_have_missed(tmp_path: Pa
     assert [three[key] for key in ("outcome", "rounds", "missed")] == ["converged", 4, 1]
     four = play_recorded(campaign, k=4)
     assert (four["outcome"], four["missed"]) == ("running", 0)
+    assert (four["recorded_outcome"], four["recorded_reason"]) == ("converged", None), "which is not flattened into it"
 
 
 def test_no_round_beyond_is_no_number_of_rounds(tmp_path: Path, home: Home, capsys: Any) -> None:

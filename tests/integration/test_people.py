@@ -433,7 +433,8 @@ def test_a_tick_that_supersedes_stops_what_waits_and_starts(
     first = tick(path, home, instance, 6)
     steps(load(home, "small", first), 1)
     second = tick(path, home, instance, 7)
-    assert summary(home, "small", first)["outcome"] == "stopped"
+    told = summary(home, "small", first)
+    assert (told["outcome"], "; the schedule stopped it, a lower bound." in told["verdict"]) == ("stopped", True)
     assert f"{second}-r001" in [request[2] for request in asked(path, home, instance)]
 
 

@@ -68,6 +68,14 @@ def test_one_is_not_written_in_the_plural() -> None:
     )
 
 
+def test_a_campaign_that_the_next_one_of_its_schedule_took_the_place_of_was_stopped_by_no_person() -> None:
+    stop = {"name": "campaign_stopped", "round": 5, "actor": "schedule", "reason": "superseded"}
+    text = sentence(told(outcome="stopped", quiet=0, new=[1] * 5, events=[stop]))
+    assert text.endswith("1 finding still arriving; the schedule stopped it, a lower bound.")
+    asked = {**stop, "actor": "ann", "reason": None}
+    assert "; a person stopped it" in sentence(told(outcome="stopped", quiet=0, new=[1] * 5, events=[stop, asked]))
+
+
 def test_what_nobody_answered_and_what_was_not_searched_is_counted() -> None:
     text = sentence(told(undecided=3, unjudged=2, not_searched=7))
     assert "8 rejected, 3 undecided, 2 unjudged." in text
