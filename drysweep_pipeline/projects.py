@@ -42,6 +42,11 @@ def _made_up_services(examples: Path) -> None:
     shutil.copytree(_TEMPLATES / "examples" / "services", examples / "services")
 
 
+def _made_up_code(examples: Path) -> None:
+    # Python with faults in it, which is not called that here so that nobody takes it for this package's.
+    _fill(_TEMPLATES / "examples" / "code", examples / "code", {})
+
+
 def _made_up_registry(examples: Path) -> None:
     from drysweep_pipeline.demo.registry import generate
 
@@ -52,6 +57,9 @@ TEMPLATES = {
     "minimal": Template("services", "eight made-up services, a strategy in SQL and one in Python", _made_up_services),
     "config_registry": Template(
         "config_registry", "the demo's 400 made-up services, five strategies in SQL", _made_up_registry
+    ),
+    "code_audit": Template(
+        "code_audit", "a little code with faults in it, patterns in SQL and questions in Python", _made_up_code
     ),
 }
 

@@ -12,7 +12,9 @@ from drysweep_pipeline.cli.options import JsonOption
 
 def init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder to write it to; nothing in it is replaced.")],
-    template: Annotated[str, typer.Option(help="What it begins with: minimal or config_registry.")] = "minimal",
+    template: Annotated[
+        str, typer.Option(help="What it begins with: minimal, config_registry or code_audit.")
+    ] = "minimal",
     name: Annotated[str | None, typer.Option(metavar="SWEEP", help="The name of its sweep.")] = None,
     json: JsonOption = False,
 ) -> int:

@@ -24,6 +24,11 @@ CAME_TO = {
         [61, 19, 4, 0, 0],
         "CONVERGED after 5 rounds (K=2): 84 findings seen, 76 confirmed, 8 rejected. These strategies find no more.",
     ),
+    "code_audit": (
+        [2, 2, 1, 3, 1, 0, 0],
+        "CONVERGED after 7 rounds (K=2): 9 findings seen, 6 confirmed, 3 rejected. These strategies find no more. "
+        "2 of the 2 quiet rounds repeated earlier angles.",
+    ),
 }
 
 
@@ -85,3 +90,13 @@ def test_the_registry_of_four_hundred_services_is_swept_in_a_new_project_too(tmp
     told = swept(made)
     assert (told["new"], told["verdict"]) == CAME_TO["config_registry"]
     assert told["verdict"] in (made.folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.soak
+def test_an_audit_of_code_works_in_a_new_project_too(tmp_path: Path) -> None:
+    made = begin(tmp_path / "made", "code_audit", "my_audit")
+    assert "All definitions loaded successfully." in in_project(made, "dg", "check", "defs")
+    assert "4 passed" in in_project(made, "pytest", "-q", "-p", "no:cacheprovider")
+    told = swept(made)
+    assert (told["new"], told["verdict"]) == CAME_TO["code_audit"]
+    assert told["verdict"] in " ".join((made.folder / "README.md").read_text(encoding="utf-8").split())

@@ -55,7 +55,8 @@ def test_a_project_keeps_the_schema_where_its_declaration_says_that_it_is(projec
 
 
 def test_the_code_of_a_project_is_in_good_style(project: projects.Project) -> None:
-    options = ["--isolated", "--line-length", "120", "--no-cache"]
+    # The code in examples is there for its faults.
+    options = ["--isolated", "--line-length", "120", "--no-cache", "--exclude", "examples"]
     rules = ["--select", "E,F,W,I,B,UP,SIM,PTH,D", "--ignore", "D203,D213", "--per-file-ignores", "tests/*:D103"]
     for command in (["check", *rules], ["format", "--diff"]):
         whole = [sys.executable, "-m", "ruff", *command, *options, "."]
@@ -69,6 +70,13 @@ def test_the_sweep_of_a_template_is_the_one_that_this_repository_declares(tmp_pa
     assert below(made.folder / "assets" / "sweeps" / "config_registry") == below(
         ROOT / "assets" / "sweeps" / "config_registry"
     )
+
+
+@pytest.mark.parametrize("file", ["syntax.py", "excuses.py", "strategies/patterns.sql"])
+def test_an_audit_of_code_asks_what_the_audit_of_this_repository_asks(tmp_path: Path, file: str) -> None:
+    made = begin(tmp_path / "made", "code_audit")
+    written, declared = (folder / "assets" / "sweeps" / "code_audit" / file for folder in (made.folder, ROOT))
+    assert written.read_bytes() == declared.read_bytes()
 
 
 def test_a_sweep_goes_by_the_name_that_it_is_given(tmp_path: Path) -> None:

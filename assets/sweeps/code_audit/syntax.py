@@ -1,6 +1,6 @@
 """What the syntax of Python files says: one question a round.
 
-A finding names what it is about by its qualified name. Files that Python cannot parse have no syntax to look at; the
+A finding names what it is about by its qualified name. Files that Python cannot parse have no syntax to look at; a
 linter reports those.
 """
 
