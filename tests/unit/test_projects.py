@@ -123,7 +123,7 @@ def test_a_name_that_no_sweep_may_have_is_refused_with_one_that_it_may_have(
 
 
 @pytest.mark.parametrize(
-    ("template", "help"), [("minimla", "did you mean minimal?"), ("x", "there is minimal, config_registry")]
+    ("template", "help"), [("minimla", "did you mean minimal?"), ("x", "there is minimal, config_registry, code_audit")]
 )
 def test_a_template_that_is_not_there_is_refused_with_the_nearest_that_is(
     tmp_path: Path, template: str, help: str
