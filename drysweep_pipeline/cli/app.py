@@ -172,3 +172,6 @@ def _leave() -> None:
     """
     if _left_with:
         os._exit(_left_with[0])
+    # Others have been told what came of it; a signal that comes now would have the exit code say something else.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)

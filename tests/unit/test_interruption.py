@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -80,3 +81,25 @@ def test_what_duckdb_makes_of_an_interruption_is_said_as_one(
 def test_another_error_of_the_same_kind_is_none() -> None:
     assert not interruption.is_one(RuntimeError("no query was interrupted"))
     assert not interruption.is_one(duckdb.IOException("IO Error: x"))
+
+
+# Signals itself while Python takes itself apart, when it has no handlers of ours any more.
+LATE = """
+import os, signal, sys
+from drysweep_pipeline.cli import main
+
+class Late:
+    def __del__(self, kill=os.kill, own=os.getpid(), number=getattr(signal, sys.argv.pop())):
+        kill(own, number)
+
+late = Late()
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_command_that_has_told_its_outcome_ends_with_the_code_of_it_whoever_signals_it_then(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, "run", "--no-such-option", name], capture_output=True, check=False
+    )
+    assert done.returncode == refusing.USAGE, done.stderr
