@@ -36,7 +36,7 @@ def _is_file(name: str) -> bool:
 
 
 def _scenario(path: Path, pipeline: bool, k: int | None, rule: Rule | None) -> dict[str, Any]:
-    from drysweep_pipeline.replay.playing import play
+    from drysweep_pipeline.cli.playing import play
 
     return play(path, through_pipeline=pipeline, k=k, rule=rule)
 

@@ -5,6 +5,7 @@ must never keep the decision from running, or the campaign would hang in silence
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypedDict
 
 import dagster as dg
@@ -20,6 +21,7 @@ from drysweep_pipeline.engine.state import change_state, read_states, take_lease
 from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
+from drysweep_pipeline.notifications.record import Notice
 from drysweep_pipeline.notifications.sending import notify
 from drysweep_pipeline.orchestration import checks, showing
 from drysweep_pipeline.orchestration.hiding import hiding
@@ -321,14 +323,10 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
         """What a campaign found and why it stopped: a page for people, and the same for programs."""
         with hiding(home, declaration):
             campaign = load(home, sweep, context.partition_key)
-            files = write_report(home, sweep, campaign.id)
-            if untold := notify(campaign):
-                files = write_report(home, sweep, campaign.id)
+            files, untold = _written(campaign)
             change_state(campaign.state_path, reported=True)
             facts = summary(home, sweep, campaign.id)
-            if any(event["name"] == "decision_requested" for event in facts["events"]):
-                states = read_states(campaign.home.root / "state")
-                checks.answer_seen(context.instance, dg.AssetKey([sweep, "decision"]), campaign.id, states)
+            _see_answer(context, campaign, facts["events"])
             return dg.MaterializeResult(
                 metadata={
                     "outcome": facts["outcome"],
@@ -347,3 +345,17 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
             )
 
     return report
+
+
+def _written(campaign: Campaign) -> tuple[dict[str, Path], tuple[Notice, ...]]:
+    """Write the report and tell receivers; where one could not be told, the report is written again, and says so."""
+    files = write_report(campaign.home.home, campaign.home.name, campaign.id)
+    untold = notify(campaign)
+    return (write_report(campaign.home.home, campaign.home.name, campaign.id) if untold else files), untold
+
+
+def _see_answer(context: dg.AssetExecutionContext, campaign: Campaign, events: Iterable[Mapping[str, Any]]) -> None:
+    """Have the check that asked somebody pass, where a person was asked and has answered."""
+    if any(event["name"] == "decision_requested" for event in events):
+        states = read_states(campaign.home.root / "state")
+        checks.answer_seen(context.instance, dg.AssetKey([campaign.home.name, "decision"]), campaign.id, states)

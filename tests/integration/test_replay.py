@@ -8,11 +8,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from drysweep_pipeline.cli.playing import play
 from drysweep_pipeline.errors import DrysweepError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import intake
 from drysweep_pipeline.replay import answer, core, pipeline
-from drysweep_pipeline.replay.playing import play
 from drysweep_pipeline.replay.scenario import Scenario, read_scenario
 from tests import scenarios
 

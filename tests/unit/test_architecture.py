@@ -64,8 +64,7 @@ def test_the_core_does_not_reach_into_the_dagster_layer_or_the_command_line(path
     if part in (*DAGSTER_SIDE, "cli", "__init__.py"):
         return
     reached = {name.split(".")[1] for name in imported(path) if name.startswith("drysweep_pipeline.")}
-    allowed = {"orchestration"} if path.name == "playing.py" else set()
-    assert not reached & {"orchestration", "cli"} - allowed
+    assert not reached & {"orchestration", "cli"}
 
 
 def test_duckdb_is_imported_where_its_tables_and_files_are_owned_and_nowhere_else() -> None:
