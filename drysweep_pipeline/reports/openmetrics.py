@@ -59,8 +59,8 @@ def _metrics(said: Contents) -> Iterator[tuple[str, str, Samples]]:
     told, head = said.told, said.head
     yield (
         "converged",
-        "1 where the campaign converged, 0 where it ended or stands otherwise",
-        _one(not is_cut_short(said)),
+        "1 where the campaign converged with all its strategies, 0 where it stands otherwise or only some looked again",
+        _one(not is_cut_short(said) and not told["looked_again"]),
     )
     yield "outcome", "The outcome of the campaign: 1 for the one it has", _outcomes(told)
     yield "campaign", "Always 1; which campaign the other numbers are of", [(_names(told), 1)]

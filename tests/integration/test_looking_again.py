@@ -414,7 +414,9 @@ def test_no_export_shows_that_some_strategies_went_quiet_as_a_sweep_that_did(aft
     assert run["invocations"][0]["exitCodeDescription"] == f"converged, {again}"
     notified = [each["descriptor"]["id"] for each in run["invocations"][0]["toolExecutionNotifications"]]
     assert "looked_again" in notified
+    assert 'drysweep_converged{sweep="small"} 0.0' in str(FORMATS["openmetrics"](home, "small", campaign))
     assert "<title>Converged: small c1" in str(FORMATS["html"](home, "small", "c1"))
+    assert 'drysweep_converged{sweep="small"} 1.0' in str(FORMATS["openmetrics"](home, "small", "c1"))
 
 
 def test_what_is_new_is_compared_with_the_campaign_before_and_not_with_who_looked_again(place: Path) -> None:
