@@ -40,10 +40,12 @@ _PUBLISHED = """
 _SWEEPS = "select distinct sweep from published.campaigns order by sweep"
 Published = dict[str, list[int]]
 Says = dict[tuple[str, str], tuple[int, int]]
+Opened = duckdb.DuckDBPyConnection | None
+"""A history that is looked into, None where nothing was published yet."""
 
 
 @contextmanager
-def opened(home: Home) -> Iterator[duckdb.DuckDBPyConnection | None]:
+def opened(home: Home) -> Iterator[Opened]:
     """Yield the history as it is now, whatever is published meanwhile; None where nothing was published yet.
 
     One with the views of another version is looked at through those of this one, in a copy.

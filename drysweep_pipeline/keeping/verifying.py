@@ -32,6 +32,7 @@ from drysweep_pipeline.ledger.comparing import differences
 from drysweep_pipeline.temporary import temporary_folder
 
 Say = Callable[[str], None]
+_COPY = "ledger.duckdb"
 _KNOWN = frozenset(
     ("snapshots", "planted", "landing", "state", "ledger.duckdb", "ledger.duckdb.wal", "ledger.lock", "pruned.json")
 )
@@ -62,45 +63,60 @@ def _of_ledger(home: Home, place: SweepHome, say: Say, told: set[Path]) -> Itera
 
     ``told`` are the landed files that were named already.
     """
-    again = f"`drysweep rebuild {place.name}` makes it anew from the landing"
-    with temporary_folder() as folder, ExitStack() as stack:
-        copy, built = folder / "ledger.duckdb", folder / "landed.duckdb"
+    with temporary_folder() as folder:
         try:
-            with locked_to_look(place.ledger):
-                at = datetime.now(UTC)
-                _copy(place.ledger, copy)
-                # Whatever is published from now on, this goes on reading what was there.
-                past = stack.enter_context(comparing.opened(home))
-            whole = not told
-            published = comparing.published(past, place.name) if past else {}
-            for fault in missing.faults_of(place, _witness(copy, published)):
-                whole = False
-                if fault.file not in told:
-                    yield fault
-            if not whole:
-                what = "it was not held against the landing, which is not what was landed"
-                yield Fault(place.ledger, what, "mend the landed files first", note=True)
-                return
-            if not copy.exists():
-                if campaigns(home, place.name):
-                    yield Fault(place.ledger, "it is gone", again)
-                return
-            with opened(copy) as ledger:
-                taken = _Taken.of(home, place.name, ledger, at)
-            with opened(built) as ledger:
-                fill(ledger, home, place.name, taken.wanted, say)
-                yield from _ended_otherwise(place, ledger, copy)
-                expected = _published(home, place.name, ledger, Path(folder, "home"))
-            found = differences(copy, built)
-            yield from (Fault(place.ledger, f"it is not what was landed: {each}", again) for each in found)
-            say(f"{place.name}: history")
-            said = comparing.says(past, place.name, home.history) if past else None
-            yield from _of_history(home, place.name, said, expected, taken)
+            yield from _held(home, place, say, told, folder)
         except IntegrityError as error:
             file = Path(error.file or place.ledger)
-            inside = file.is_relative_to(folder)
-            what = error.what.replace(str(copy), str(place.ledger))
+            inside, again = file.is_relative_to(folder), _anew(place)
+            what = error.what.replace(str(folder / _COPY), str(place.ledger))
             yield Fault(place.ledger if inside else file, what, again if inside else error.help or again)
+
+
+def _held(home: Home, place: SweepHome, say: Say, told: set[Path], folder: Path) -> Iterator[Fault]:
+    """Hold copies, which are made in a folder, against the landing; where that is not whole, only what it lacks."""
+    with ExitStack() as stack:
+        copy = folder / _COPY
+        with locked_to_look(place.ledger):
+            at = datetime.now(UTC)
+            _copy(place.ledger, copy)
+            # Whatever is published from now on, this goes on reading what was there.
+            past = stack.enter_context(comparing.opened(home))
+        whole = not told
+        published = comparing.published(past, place.name) if past else {}
+        for fault in missing.faults_of(place, _witness(copy, published)):
+            whole = False
+            if fault.file not in told:
+                yield fault
+        if not whole:
+            what = "it was not held against the landing, which is not what was landed"
+            yield Fault(place.ledger, what, "mend the landed files first", note=True)
+        elif copy.exists():
+            yield from _of_copies(home, place, say, folder, past, at)
+        elif campaigns(home, place.name):
+            yield Fault(place.ledger, "it is gone", _anew(place))
+
+
+def _of_copies(
+    home: Home, place: SweepHome, say: Say, folder: Path, past: comparing.Opened, at: datetime
+) -> Iterator[Fault]:
+    """Yield where the copied ledger and the history are not what is made anew from the landing."""
+    copy, built = folder / _COPY, folder / "landed.duckdb"
+    with opened(copy) as ledger:
+        taken = _Taken.of(home, place.name, ledger, at)
+    with opened(built) as ledger:
+        fill(ledger, home, place.name, taken.wanted, say)
+        yield from _ended_otherwise(place, ledger, copy)
+        expected = _published(home, place.name, ledger, folder / "home")
+    for each in differences(copy, built):
+        yield Fault(place.ledger, f"it is not what was landed: {each}", _anew(place))
+    say(f"{place.name}: history")
+    said = comparing.says(past, place.name, home.history) if past else None
+    yield from _of_history(home, place.name, said, expected, taken)
+
+
+def _anew(place: SweepHome) -> str:
+    return f"`drysweep rebuild {place.name}` makes it anew from the landing"
 
 
 def _witness(copy: Path, published: comparing.Published) -> missing.Witness:
