@@ -4,6 +4,8 @@ What a finding says holds from the round that reported it so until one later in 
 findings say the same all the time; only for the others are former words kept.
 """
 
+from collections.abc import Sequence
+
 import duckdb
 
 from drysweep_pipeline.home import SweepHome
@@ -13,6 +15,8 @@ from drysweep_pipeline.values import RoundKey
 TEMPORARY = ("incoming", "coming")
 """The temporary tables that are made on the way."""
 
+# What is replaced on the way is kept until its transaction ends: of a long past in one, that would be all of it.
+_ROUNDS_AT_ONCE = 20
 _ARRIVED = "select campaign, round from arriving order by as_of, seq, round"
 _NAMES = ("severity", "subject", "kind", "scope", "title", "path", "line", "owner", "evidence", "attributes")
 _SAID = ", ".join(_NAMES)
@@ -53,10 +57,8 @@ _INCOMING = f"""
     select
         worst.*,
         p.fp is not null and (p.as_of, p.seq, p.round) > (worst.as_of, worst.seq, worst.round) as late,
-        p.fp is not null and p.said_hash is distinct from worst.said_hash as changed,
-        if(changed, null, p.since_as_of) as since_as_of,
-        if(changed, null, p.since_seq) as since_seq,
-        if(changed, null, p.since_round) as since_round
+        p.fp is not null as known,
+        p.fp is not null and p.said_hash is distinct from worst.said_hash as changed
     from worst
     left join history.published.payload p on p.sweep = $sweep and p.fp = worst.fp
 """
@@ -118,28 +120,41 @@ _KEEP_LATE = f"""
             and (v.as_of, v.seq, v.round) = (again.place.as_of, again.place.seq, again.place.round)
     )
 """
+# Of most findings a round says what was said before; their rows are not written anew.
+_STANDS_ON = """
+    update history.published.payload p
+    set as_of = i.as_of, seq = i.seq, round = i.round
+    from incoming i
+    where p.sweep = ? and p.fp = i.fp and i.known and not i.changed and not i.late
+"""
 _FORGET_OLDER = """
-    delete from history.published.payload where sweep = ? and fp in (select fp from incoming where not late)
+    delete from history.published.payload
+    where sweep = ? and fp in (select fp from incoming where changed and not late)
 """
 _ADD_PAYLOAD = f"""
     insert into history.published.payload by name
     select
         ? as sweep, fp, label, {_SAID}, as_of, seq, round, said_hash,
-        coalesce(since_as_of, as_of) as since_as_of, coalesce(since_seq, seq) as since_seq,
-        coalesce(since_round, round) as since_round
+        as_of as since_as_of, seq as since_seq, round as since_round
     from incoming
-    where not late
+    where (changed or not known) and not late
 """
 _COMING = "create or replace temp table coming as select campaign, round from arriving"
 _CAME = "delete from coming where campaign = ? and round = ?"
 
 
-def add(connection: duckdb.DuckDBPyConnection, place: SweepHome) -> None:
-    """Let the rounds of the table ``arriving``, in the caller's transaction, say what their findings are."""
+def arrived(connection: duckdb.DuckDBPyConnection) -> list[list[RoundKey]]:
+    """Return the rounds of the table ``arriving`` in their order, in the parts that are one transaction each."""
     connection.execute(_COMING)
-    for campaign, round in connection.execute(_ARRIVED).fetchall():
-        connection.execute(_CAME, [campaign, round])
-        _add_round(connection, place, RoundKey(campaign, round))
+    rounds = [RoundKey(campaign, round) for campaign, round in connection.execute(_ARRIVED).fetchall()]
+    return [rounds[first : first + _ROUNDS_AT_ONCE] for first in range(0, len(rounds), _ROUNDS_AT_ONCE)]
+
+
+def add(connection: duckdb.DuckDBPyConnection, place: SweepHome, rounds: Sequence[RoundKey]) -> None:
+    """Let rounds that arrived, in the caller's transaction and after those before them, say what their findings are."""
+    for key in rounds:
+        connection.execute(_CAME, [key.campaign, key.round])
+        _add_round(connection, place, key)
 
 
 def _add_round(connection: duckdb.DuckDBPyConnection, place: SweepHome, key: RoundKey) -> None:
@@ -154,7 +169,8 @@ def _add_round(connection: duckdb.DuckDBPyConnection, place: SweepHome, key: Rou
     changed, late = connection.execute(_HOW_MANY).fetchall()[0]
     if changed:
         connection.execute(_KEEP_FORMER, [place.name])
+        connection.execute(_FORGET_OLDER, [place.name])
     if late:
         connection.execute(_KEEP_LATE, {"sweep": place.name})
-    connection.execute(_FORGET_OLDER, [place.name])
+    connection.execute(_STANDS_ON, [place.name])
     connection.execute(_ADD_PAYLOAD, [place.name])

@@ -137,15 +137,24 @@ _REPEATED = (
 )
 
 
-def publish(home: Home, sweep: str, ledger: Ledger, *, anew: bool = False, wait_seconds: float = WAIT_SECONDS) -> None:
+def publish(
+    home: Home,
+    sweep: str,
+    ledger: Ledger,
+    *,
+    anew: bool = False,
+    files: bool = True,
+    wait_seconds: float = WAIT_SECONDS,
+) -> None:
     """Bring the published history up to what the sweep's ledger holds, in one step; the caller holds no transaction.
 
-    ``anew`` says all of the sweep again, for a ledger that was rebuilt. Raises ``Busy`` where another sweep is being
-    published for longer than ``wait_seconds``; the next publication makes up for this one.
+    ``anew`` says all of the sweep again, for a ledger that was rebuilt; without ``files`` there is no Parquet of it.
+    Raises ``Busy`` where another sweep is being published for longer than ``wait_seconds``; the next publication makes
+    up for this one.
     """
     make_private(home.history.parent)
     with _alone(home.history.parent / "history.lock", wait_seconds):
-        write_whole(home.history, lambda part: _fill(part, home, sweep, ledger, anew))
+        write_whole(home.history, lambda part: _fill(part, home, sweep, ledger, anew, files))
 
 
 def _forget_writes(history: Path) -> None:
@@ -181,7 +190,7 @@ def _alone(path: Path, wait_seconds: float) -> Iterator[None]:
         lock.release()
 
 
-def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
+def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool, files: bool) -> None:
     log = part.with_name(part.name + ".wal")
     # Nobody else is publishing, so whatever another process left half made is not being made any more.
     for leftover in part.parent.glob(f".{home.history.name}.*.part*"):
@@ -191,21 +200,22 @@ def _fill(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> Non
             shutil.copyfile(home.history, part)
         else:
             bring_up(part)
-        if not _applied(part, home, sweep, ledger, anew):
+        if not _applied(part, home, sweep, ledger, anew, files):
             bring_up(part)
-            _applied(part, home, sweep, ledger, anew)
+            _applied(part, home, sweep, ledger, anew, files)
     finally:
         log.unlink(missing_ok=True)
     _forget_writes(home.history)
 
 
-def _applied(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool) -> bool:
+def _applied(part: Path, home: Home, sweep: str, ledger: Ledger, anew: bool, files: bool) -> bool:
     """Bring the copy up to date, or leave it as it is and return False where it has other tables or views."""
     with _attached(ledger.connection, part):
         current = is_current(ledger.connection)
         if current:
             _apply(home, sweep, ledger, anew)
-            _export(home, sweep, ledger.connection, anew)
+            if files:
+                _export(home, sweep, ledger.connection, anew)
     return current
 
 
@@ -236,9 +246,14 @@ def _apply(home: Home, sweep: str, ledger: Ledger, anew: bool) -> None:
             connection.execute(statement, [sweep])
         for statement in _ADD_LATER:
             connection.execute(statement, {"sweep": sweep})
-        payload.add(connection, home.sweep(sweep))
+        first, *rest = payload.arrived(connection) or [[]]
+        payload.add(connection, home.sweep(sweep), first)
         connection.execute(_FORGET_TIME, [sweep])
         connection.execute(_ADD_TIME, [sweep])
+    # Nobody sees the copy before it is whole.
+    for rounds in rest:
+        with ledger.transaction():
+            payload.add(connection, home.sweep(sweep), rounds)
 
 
 def _export(home: Home, sweep: str, connection: duckdb.DuckDBPyConnection, anew: bool) -> None:

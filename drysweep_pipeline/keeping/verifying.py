@@ -148,7 +148,7 @@ def _published(home: Home, sweep: str, ledger: Ledger, folder: Path) -> comparin
     (folder / "sweeps").mkdir(parents=True)
     (folder / "sweeps" / sweep).symlink_to(home.sweep(sweep).root)
     alone = Home(folder)
-    publish(alone, sweep, ledger, anew=True)
+    publish(alone, sweep, ledger, anew=True, files=False)
     with comparing.opened(alone) as connection:
         return comparing.says(connection, sweep, alone.history) if connection else {}
 
