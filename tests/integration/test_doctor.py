@@ -337,3 +337,14 @@ def test_a_home_that_is_a_file_is_no_home(tmp_path: Path, capsys: pytest.Capture
     assert main(["doctor", "--home", str(tmp_path / "file"), "--json"]) == 1
     [home] = [check for check in json.loads(capsys.readouterr().out)["checks"] if check["name"] == "home"]
     assert (home["ok"], home["file"]) == (False, str(tmp_path / "file"))
+
+
+def test_a_home_that_nobody_can_look_into_is_a_fault_like_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # To root nothing is forbidden; a name that is too long is, to everybody.
+    home = tmp_path / ("x" * 300)
+    assert main(["doctor", "--home", str(home), "--json"]) == 1
+    *_, last = json.loads(capsys.readouterr().out)["checks"]
+    assert (last["name"], last["ok"], last["file"]) == ("home", False, str(home))
+    assert last["found"] == f"{home}: File name too long"

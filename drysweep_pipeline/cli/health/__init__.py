@@ -13,6 +13,9 @@ def checks(home: Home) -> Iterator[Check]:
     from drysweep_pipeline.cli.health import campaigns, dagster, files, machine, processes, sweeps
 
     yield from machine.checks()
+    if (closed := files.closed(home)) is not None:
+        yield closed
+        return
     yield from files.checks(home)
     yield from campaigns.checks(home)
     yield from dagster.checks(home)

@@ -37,6 +37,18 @@ def checks(home: Home) -> Iterator[Check]:
         yield from _history(home)
 
 
+def closed(home: Home) -> Check | None:
+    """Return why nobody can look into a home, of which nothing else can be told then; None where somebody can."""
+    try:
+        os.scandir(home.root).close()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        help = "let its user run this, or give another --home"
+        return Check("home", False, f"{home.root}: {error.strerror}", help, str(home.root))
+    return None
+
+
 def _writable(root: Path, nearest: Path) -> Check:
     if not nearest.is_dir():
         return Check("home", False, f"{nearest} is no folder", "give another --home", str(root))
