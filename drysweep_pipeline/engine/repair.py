@@ -5,6 +5,7 @@ Landing is the truth; nothing is landed here.
 
 from drysweep_pipeline.engine import actions, behind, closings, rounds, standing
 from drysweep_pipeline.engine.campaign import Campaign
+from drysweep_pipeline.history.publish import is_behind
 from drysweep_pipeline.ledger import Ledger
 
 
@@ -18,5 +19,6 @@ def repair(ledger: Ledger, campaign: Campaign) -> None:
     rounds.recommit(ledger, campaign)
     # A process may have died between an end that was committed and what it is evidence of.
     closings.close(ledger, campaign)
-    if actions.take_in_landed(ledger, campaign) or not standing.is_published(campaign):
+    taken = actions.take_in_landed(ledger, campaign)
+    if taken or not standing.is_published(campaign) or is_behind(campaign.home.home, campaign.home.name, ledger):
         standing.publish(ledger, campaign)

@@ -15,9 +15,10 @@ import duckdb
 import filelock
 
 from drysweep_pipeline.durable import make_private, read_json, write_whole
-from drysweep_pipeline.errors import Busy
+from drysweep_pipeline.errors import Busy, DrysweepError
 from drysweep_pipeline.history import parquet, payload
 from drysweep_pipeline.history.edition import bring_up, is_current
+from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.ledger import Ledger
 from drysweep_pipeline.spelling import literal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 60.0
 _BLOCKING: tuple[Severity, ...] = (Severity.BLOCKER, Severity.MAJOR)
 
+_TOLD = "select coalesce(max(seq), 0) from published.events where sweep = ?"
 _ARRIVING = """
     create or replace temp table arriving as
     select r.campaign, r.round, c.as_of, c.seq
@@ -155,6 +157,20 @@ def publish(
     make_private(home.history.parent)
     with _alone(home.history.parent / "history.lock", wait_seconds):
         write_whole(home.history, lambda part: _fill(part, home, sweep, ledger, anew, files))
+
+
+def is_behind(home: Home, sweep: str, ledger: Ledger) -> bool:
+    """Tell whether something happened that the history does not tell of, as where a process died before it published.
+
+    One that cannot be read is behind as well: who publishes is told why.
+    """
+    [(happened,)] = ledger.connection.execute("select coalesce(max(seq), 0) from events").fetchall()
+    try:
+        with history(home) as past:
+            [(told,)] = past.execute(_TOLD, [sweep]).fetchall()
+    except (DrysweepError, duckdb.Error):
+        return True
+    return bool(told < happened)
 
 
 def _forget_writes(history: Path) -> None:

@@ -90,9 +90,10 @@ def prune(home: Home, sweep: str, limits: Limits) -> Pruning:
                 check_lease(path)
         found = look(home, sweep, limits)
         for each in found.goes:
-            going = _out_of_the_way(each.path)
             if each.kind == "snapshot":
+                # Before it goes: who is killed in between leaves one that is there, and not one that is missed.
                 write_gone(place, each.path.name, datetime.now(UTC).isoformat())
+            going = _out_of_the_way(each.path)
             if going is not None:
                 shutil.rmtree(going)
     return found

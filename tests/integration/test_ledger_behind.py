@@ -1,4 +1,4 @@
-"""A ledger that is not the one of its landing, such as none or an old copy: nobody goes on with it."""
+"""A ledger that is behind its landing, such as none or an old copy, is not gone on with; a history is made up."""
 
 import json
 import shutil
@@ -9,10 +9,14 @@ import pytest
 
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.engine import rounds
+from drysweep_pipeline.engine.campaign import load
+from drysweep_pipeline.engine.deeds import Asked, act
 from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.wave import wave
-from drysweep_pipeline.errors import IntegrityError
+from drysweep_pipeline.errors import IntegrityError, Refused
+from drysweep_pipeline.history import history
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.lifecycle import Act, Deed
 from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
 
 
@@ -99,3 +103,24 @@ def test_a_history_and_a_state_file_that_are_none_are_refused_with_what_makes_th
         capsys.readouterr()
         assert main(["status", "small/c2", *at]) == 0
         capsys.readouterr()
+
+
+def test_what_was_done_to_a_finding_before_a_process_died_is_published_by_whoever_acts_next(
+    swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    shutil.copytree(swept / "home", tmp_path / "home")
+    home = Home(tmp_path / "home")
+    campaign = load(home, "small", "c2")
+    fix = [Asked("api/no_owner", Deed(Act.FIX, "ann", "https://example.org/1"))]
+    with monkeypatch.context() as patched:
+        patched.setattr("drysweep_pipeline.engine.deeds.standing.publish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            act(campaign, fix)
+    with pytest.raises(Refused):
+        act(campaign, fix)
+    with history(home) as connection:
+        [(state,)] = connection.execute("select state from findings where subject = 'api'").fetchall()
+    assert state == "fixed"

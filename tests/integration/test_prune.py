@@ -165,3 +165,21 @@ def test_nothing_goes_while_a_process_works_on_the_sweep(home: Home) -> None:
     change_state(home.sweep("small").state("c4"), lease=lease)
     assert main(["prune", "--keep-campaigns", "1", "--yes", "--home", str(home.root)]) == 75
     assert len(list(home.sweep("small").snapshots.iterdir())) == 4
+
+
+@pytest.mark.parametrize("where", ["_out_of_the_way", "shutil.rmtree"])
+def test_a_prune_that_is_killed_leaves_nothing_that_is_missed_and_the_next_one_ends_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    old = snapshot_of(home, "c1")
+    with monkeypatch.context() as patched:
+        patched.setattr(f"drysweep_pipeline.keeping.pruning.{where}", dies)
+        with pytest.raises(KeyboardInterrupt):
+            prune(home, "small", Limits(keep=3))
+    assert [fault for fault in verify(home, "small") if not fault.note] == []
+    prune(home, "small", Limits(keep=3))
+    assert not old.exists()
+    assert list(verify(home, "small")) == []
