@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import dagster as dg
+from dagster._core.storage.tags import SCHEDULE_NAME_TAG
 
 from drysweep_pipeline.convergence import SCHEDULE, SUPERSEDED, Answer, Standing
 from drysweep_pipeline.declaration import Declaration
@@ -20,6 +21,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration import checks
 from drysweep_pipeline.orchestration.hiding import hiding
 from drysweep_pipeline.orchestration.partitions import REPORT_TAG, SWEEP_TAG, round_tags, rounds_of
+from drysweep_pipeline.orchestration.schedule import why_to_skip
 from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.reports.beside import behind
 from drysweep_pipeline.reports.text import safe_text
@@ -94,6 +96,14 @@ def start_job(declaration: Declaration) -> dg.JobDefinition:
         with hiding(home, declaration):
             as_of = datetime.fromisoformat(config.as_of) if config.as_of else datetime.now(UTC)
             if_waiting = sweep.schedule.if_waiting if sweep.schedule else "skip"
+            # The campaign of the tick before may have been recorded since this tick looked: starts wait in a queue too.
+            if (
+                if_waiting == "skip"
+                and SCHEDULE_NAME_TAG in context.run.tags
+                and (why := why_to_skip(home, sweep.name))
+            ):
+                context.log.info(f"no campaign is started: {why}")
+                return
             # One that supersedes is recorded and queued first: what cannot be stopped now is waited for.
             queued = if_waiting in ("queue", "supersede")
             campaign = start(home, declaration, as_of=as_of, driver="sensor", campaign=config.campaign, queued=queued)

@@ -36,17 +36,23 @@ def build_schedules(declaration: Declaration, start_job: dg.JobDefinition) -> li
         owners=list(sweep.owners),
     )
     def campaigns(context: dg.ScheduleEvaluationContext, home: dg.ResourceParam[Home]) -> dg.RunRequest | dg.SkipReason:
-        states = read_states(home.sweep(sweep.name).root / "state")
-        going_on = [state for state in states if state.outcome in GOING_ON and not state.looked_again]
-        if going_on and declared.if_waiting == "skip":
-            last = going_on[-1]
-            asks = " and waits for a person" if last.outcome is Outcome.NEEDS_DECISION else ""
-            return dg.SkipReason(f"campaign {last.campaign} has not ended{asks}; if_waiting is skip")
+        if declared.if_waiting == "skip" and (why := why_to_skip(home, sweep.name)):
+            return dg.SkipReason(why)
         as_of = context.scheduled_execution_time.astimezone(UTC).isoformat()
         config = {"ops": {f"{sweep.name}_start_campaign": {"config": {"as_of": as_of}}}}
         return dg.RunRequest(run_key=f"{sweep.name}/{as_of}", run_config=config)
 
     return [campaigns]
+
+
+def why_to_skip(home: Home, sweep: str) -> str | None:
+    """Return why a tick of a sweep that skips starts no campaign now; None where it does."""
+    states = read_states(home.sweep(sweep).root / "state")
+    last = next((each for each in reversed(states) if each.outcome in GOING_ON and not each.looked_again), None)
+    if last is None:
+        return None
+    asks = " and waits for a person" if last.outcome is Outcome.NEEDS_DECISION else ""
+    return f"campaign {last.campaign} has not ended{asks}; if_waiting is skip"
 
 
 def next_ticks(declared: Schedule, after: datetime, count: int) -> list[datetime]:

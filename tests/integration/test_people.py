@@ -476,6 +476,19 @@ def test_a_tick_that_skips_says_which_campaign_has_not_ended(
     assert skipped.skip_message == "campaign mine has not ended and waits for a person; if_waiting is skip"
 
 
+def test_a_tick_whose_start_waited_in_a_queue_skips_where_the_one_before_it_was_recorded_meanwhile(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER}, schedule={"cron": "* * * * *"})
+    start = wired(path, home).resolve_job_def("small_start")
+    of_a_tick = {"dagster/schedule_name": "small_campaigns"}
+    for _ in range(2):
+        assert start.execute_in_process(tags=of_a_tick, instance=instance).success
+    assert len(campaigns(home, "small")) == 1
+    assert start.execute_in_process(instance=instance).success, "a person who starts one is not skipped"
+    assert len(campaigns(home, "small")) == 2
+
+
 def test_a_campaign_stopped_from_elsewhere_ends_the_run_that_drives_it(
     tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
