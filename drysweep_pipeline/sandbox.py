@@ -47,6 +47,8 @@ _TABLE_FUNCTIONS = """
     from duckdb_functions()
     where internal and function_type in ('table', 'table_macro', 'pragma')
 """
+# The query that an engine shows under its error, with a mark below what it means.
+_PICTURE = re.compile(r"\n\nLINE \d+: [^\n]*\n *\^*\s*\Z")
 _NO_TABLE = re.compile(r"Table with name \S+ does not exist")
 _UNREAD = "select file || ': ' || reason from unreadable order by 1 limit 3"
 _HELP = "a query reads the tables it is given, no more"
@@ -132,7 +134,7 @@ def run(
     except duckdb.Error as error:
         if deadline.is_set():
             raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
-        raise FinderError(first_line(error), help=_not_read(connection, error) or _suggested(error)) from None
+        raise FinderError(_reason(error), help=_not_read(connection, error) or _suggested(error)) from None
     finally:
         timer.cancel()
 
@@ -143,6 +145,15 @@ def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:
     if table.num_rows > max_rows:
         raise FinderError(f"truncated: more than {max_rows} rows", status="truncated", help="raise max_rows")
     return table
+
+
+def _reason(error: duckdb.Error) -> str:
+    """Return on one line why a query failed: what is wrong with a value stands after it, whatever lines it has."""
+    if not isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException):
+        return first_line(error)
+    lines = _PICTURE.sub("", str(error)).strip().splitlines()
+    # Lines are left out whole, never cut: what is to be masked in one would not be known by a part of it.
+    return f"{lines[0]} … {lines[-1].strip()}" if len(lines) > 1 else first_line(error)
 
 
 def _not_read(connection: duckdb.DuckDBPyConnection, error: Exception) -> str | None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from drysweep_pipeline.errors import Refused
-from drysweep_pipeline.sandbox import check_query
+from drysweep_pipeline.errors import FinderError, Refused
+from drysweep_pipeline.sandbox import check_query, run
+from drysweep_pipeline.scratch import scratch
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,24 @@ def test_tables_that_tell_about_settings_or_catalogues_are_refused(query: str, t
 )
 def test_tables_of_the_material_may_be_read_whatever_they_are_called(query: str) -> None:
     assert check_query(query) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("'one'::int", "Conversion Error: Could not convert string 'one' to INT32"),
+        ("'one' || chr(10) || 'two'::int", "Conversion Error: Could not convert string 'two' to INT32"),
+        (
+            "concat('one', chr(10), 'two', chr(10), 'three')::int",
+            "Conversion Error: Could not convert string 'one … three' to INT32",
+        ),
+        (
+            "strptime(concat('one', chr(10), 'two'), '%Y')",
+            'Invalid Input Error: Could not parse string "one … Error: Expected a number',
+        ),
+    ],
+)
+def test_a_query_that_fails_at_a_value_of_several_lines_says_what_is_wrong_with_it(query: str, reason: str) -> None:
+    with scratch() as connection, pytest.raises(FinderError) as failed:
+        run(connection, f"select {query}", {}, seconds=10, max_rows=10)
+    assert str(failed.value) == reason
