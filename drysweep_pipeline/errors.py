@@ -108,12 +108,13 @@ class NotFound(Refused):
 
     code = "not_found"
 
-    def __init__(self, kind: str, name: str, known: list[str] | None = None) -> None:
+    def __init__(self, kind: str, name: str, known: list[str] | None = None, *, help: str | None = None) -> None:
         self.kind, self.name = kind, name
         names = known or []
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         shown = ", ".join(names[:_NAMED]) + more
-        super().__init__(f"no {kind} {name!r}", help=f"there is {shown}" if shown else f"there is no {kind} yet")
+        there_is = f"there is {shown}" if shown else f"there is no {kind} yet"
+        super().__init__(f"no {kind} {name!r}", help=help or there_is)
 
 
 class RoundGap(Refused):

@@ -10,11 +10,12 @@ from drysweep_pipeline.instants import zulu
 
 _COLUMNS = (
     *("sweep", "campaign", "as_of", "outcome", "reason", "k", "rounds", "quiet", "seen", "confirmed", "rejected"),
-    *("looked_again", "strategies", "missed_by_k"),
+    *("looked_again", "strategies", "missed_by_k", "undecided", "unjudged"),
 )
 # What a person reads; the campaign is shown as the other commands take it, its age as of what it looked at.
 _SHOWN = ("campaign", "age", "outcome", "reason", "rounds", "seen", "confirmed", "rejected")
-_NUMBERS = frozenset(_SHOWN.index(name) for name in ("age", "rounds", "seen", "confirmed", "rejected"))
+_WHERE_THERE_ARE_ANY = ("undecided", "unjudged")
+_NUMBERS = ("age", "rounds", "seen", "confirmed", "rejected", *_WHERE_THERE_ARE_ANY)
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _QUERY = f"""
     select {", ".join(_COLUMNS)}
@@ -53,7 +54,9 @@ def campaigns(
         aged = [{**row, "age": age(datetime.fromisoformat(row["as_of"]), now)} for row in listed]
         named = [{**row, "campaign": f"{row['sweep']}/{row['campaign']}"} for row in aged]
         told = [{**row, "outcome": _outcome(row)} for row in named]
-        put_table(list(_SHOWN), [[row[name] for name in _SHOWN] for row in told], right=_NUMBERS)
+        shown = [*_SHOWN, *(name for name in _WHERE_THERE_ARE_ANY if any(row[name] for row in told))]
+        right = frozenset(shown.index(name) for name in shown if name in _NUMBERS)
+        put_table(shown, [[row[name] for name in shown] for row in told], right=right)
         for row in named:
             for line in _beside(row):
                 put(line)

@@ -200,7 +200,7 @@ def _facts(told: Biography) -> Iterator[tuple[str, Any]]:
         yield from _moved(move)
     yield "first seen", f"round {finding['first_round']} of {finding['first_campaign']}"
     yield "last seen", f"round {finding['last_round']} of {finding['last_campaign']}"
-    yield "not observed", f"in {finding['not_observed']} later campaigns"
+    yield "not observed", f"in {count(finding['not_observed'], 'later campaign')}"
     yield "sightings", f"{finding['sightings']}, by {', '.join(finding['strategies'])}"
 
 

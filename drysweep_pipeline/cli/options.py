@@ -155,6 +155,8 @@ def find_campaign(home: Home, text: str) -> tuple[str, str]:
     having = [each for each, names in known.items() if name in names]
     if len(having) > 1:
         raise Refused(f"{len(having)} sweeps have a campaign {name}", help=f"say {having[0]}/{name}")
+    if known.get(name) and not having:  # a sweep: its campaigns are meant, and the newest of them first
+        raise NotFound("campaign", name, [f"{name}/{each}" for each in reversed(known[name])])
     if not having:
         raise NotFound("campaign", name, [f"{each}/{names[-1]}" for each, names in known.items() if names])
     return having[0], name

@@ -105,7 +105,11 @@ def sentence(tiding: Tiding) -> str | None:
             back = f", {tiding.reopened} reopened" if tiding.reopened else ""
             return f"{tiding.fresh} fresh{back}, of {count(tiding.distinct, 'distinct finding')}"
         case Judging(answered=answered, asked=asked):
-            return f"the judge has answered {answered} of {asked}" if answered else f"the judge is asked {asked} times"
+            return (
+                f"the judge has answered {answered} of {asked}"
+                if answered
+                else f"the judge is asked {count(asked, 'time')}"
+            )
         case Judged():
             return f"judged: {verdicts(tiding)}" + (f"; {tiding.failed}" if tiding.failed else "")
         case Decided():
@@ -132,4 +136,5 @@ def stand(tiding: Decided) -> str:
     of = f" of {tiding.calls_ceiling}" if tiding.calls_ceiling is not None else ""
     why = f" ({tiding.reason})" if tiding.reason else ""
     outcome = "" if tiding.outcome == "running" else f"{tiding.outcome}{why}, "
-    return f"{outcome}quiet {tiding.quiet} of {tiding.k}, {tiding.calls}{of} calls"
+    still = ", angles still to come" if tiding.uncovered else ""
+    return f"{outcome}quiet {tiding.quiet} of {tiding.k}{still}, {tiding.calls}{of} calls"

@@ -38,6 +38,7 @@ _DAGSTERS_KEYS = ("template_vars_module", "requirements", "post_processing")
 _TEXTS: tuple[Keys, ...] = (("query",), ("send", "query"), ("prompt",))
 # Keys that came later: where they say nothing, a digest is what it was before there were any.
 _LATER: tuple[tuple[str, ...], ...] = (("notify",), ("fingerprint", "normalise"))
+_NO_SWEEP = "none is declared under assets/sweeps here; give the YAML file of one"
 _FILE_KEYS = ("type", "attributes", *_DAGSTERS_KEYS)
 
 
@@ -123,8 +124,14 @@ def resolve_sweep(name_or_path: str, root: Path) -> Path:
         return path
     if Path(name_or_path).suffix in (".yaml", ".yml"):
         raise DeclarationError("there is no such file", file=name_or_path, help=_as_far_as(Path(name_or_path)))
-    near = difflib.get_close_matches(name_or_path, known, n=5, cutoff=0.5)
-    raise NotFound("sweep", name_or_path, near or list(known))
+    near = _nearest(name_or_path, list(known))
+    raise NotFound("sweep", name_or_path, near, help=None if near else _NO_SWEEP)
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """Return what may be meant by a name that no sweep has: a file of that name, sweeps of a like one, or all."""
+    files = [file for file in (f"{name}.yaml", f"{name}.yml") if _file_of(Path(file))]
+    return [*files, *difflib.get_close_matches(name, known, n=5, cutoff=0.5)] or known
 
 
 def declared_name(path: Path) -> str:

@@ -19,6 +19,7 @@ from drysweep_pipeline.values import Severity
 
 _SHORTEST = 6
 _DIGITS = re.compile(rf"[0-9a-f]{{{_SHORTEST},32}}")
+_TOO_FEW = re.compile(rf"[0-9a-f]{{1,{_SHORTEST - 1}}}")
 # A label may be longer, but nobody names by more, and likeness takes the product of two lengths.
 _COMPARED = 200
 _NAMED = """
@@ -102,6 +103,8 @@ def meant(home: Home, name: str, sweep: str | None = None) -> Meant:
     with history(home) as connection:
         found = rows(connection, _NAMED, {"sweep": sweep, "name": wanted, "begin": _beginning(wanted)})
         if not found:
+            if _TOO_FEW.fullmatch(wanted.lower()):
+                raise NotFound("finding", wanted, help=f"of a fingerprint, give at least {_SHORTEST} characters")
             like = {"sweep": sweep, "name": wanted[:_COMPARED], "compared": _COMPARED}
             raise NotFound("finding", short(name), [short(row["label"]) for row in rows(connection, _LIKE, like)])
     having = [row for row in found if row["whole"]] or found

@@ -134,7 +134,10 @@ def _tell(campaign: Campaign, round: int, now: Standing) -> None:
     """Tell whoever watches where the campaign stands."""
     ceilings, k = now.ceilings, campaign.policy.k
     tell = Teller(campaign.name, round)
-    tell(Decided, now.outcome.value, now.reason, now.quiet, k, now.spent.calls, ceilings.calls, ceilings.rounds)
+    # Nothing but an angle that is still to come lets a campaign go on that was quiet for long enough.
+    uncovered = now.due is not None and now.quiet >= k and now.converged_at is None
+    said = (now.outcome.value, now.reason, now.quiet, k, now.spent.calls, ceilings.calls, ceilings.rounds)
+    tell(Decided, *said, uncovered)
 
 
 def recommit(ledger: Ledger, campaign: Campaign) -> None:

@@ -88,6 +88,8 @@ class Decided(Tiding):
     calls: int
     calls_ceiling: int | None
     rounds_ceiling: int
+    uncovered: bool = False
+    """Quiet for K rounds, and not over: some angles were not used yet."""
 
 
 Listener = Callable[[Tiding], None]

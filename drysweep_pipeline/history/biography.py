@@ -17,8 +17,9 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.lifecycle import BY_PEOPLE, LOGGED, WITHDRAWN
 from drysweep_pipeline.wording import count
 
-# What happens in a round, in its order: it is intake that reopens and lets risks run out, and people come last.
-_SIGHTING, _BY_RULE, _VERDICT, _BY_PEOPLE, _ABSENCE = range(5)
+# What happens in a round, in its order: it is intake that reopens and lets risks run out, and people come last, since
+# what they do after a campaign's end stands at its last round.
+_SIGHTING, _BY_RULE, _VERDICT, _ABSENCE, _BY_PEOPLE = range(5)
 _PEOPLES = {LOGGED[act] for act in BY_PEOPLE if act in LOGGED} | set(WITHDRAWN.values())
 LOOKED, ELSEWHERE, NOT_RUN, NOT_ASKED = "same_angle", "other_angles", "not_run", "not_asked"
 """How a strategy that once saw a finding looked for it in a campaign that did not see it."""

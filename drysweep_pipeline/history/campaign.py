@@ -152,6 +152,11 @@ _REJECTED_AGAIN = """
     semi join (select fp from sightings where sweep = $sweep and campaign = $previous) before on before.fp = f.fp
     where f.sweep = $sweep and f.status = 'rejected'
 """
+_REJECTED_FRESH = """
+    select count(*) as findings
+    from all_findings
+    where sweep = $sweep and first_campaign = $campaign and status = 'rejected'
+"""
 _UNSETTLED = f"""
     select
         cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.status, f.owner,
@@ -367,6 +372,10 @@ class Past:
     def rejected_again(self, previous: str) -> int:
         """Return how many rejected findings this campaign and another one sighted both."""
         return int(self._named(_REJECTED_AGAIN, previous=previous)[0]["findings"])
+
+    def rejected_fresh(self) -> int:
+        """Return how many rejected findings were sighted first in this campaign: its rounds counted them as fresh."""
+        return int(self._named(_REJECTED_FRESH)[0]["findings"])
 
     def unsettled(self, severities: Sequence[str], most: int | None, *, new_since: str | None = None) -> list[Row]:
         """Return what the campaign sighted of such severities that nothing settled, the worst first; no rejected ones.

@@ -56,7 +56,8 @@ def _not_run(said: Contents) -> Iterator[str]:
     level = "error" if is_cut_short(said) else "warning"
     for name, rows in sorted(rounds.items()):
         numbers = ", ".join(str(number) for number in sorted({row["round"] for row in rows}))
-        text = f"{name} did not run in round {numbers}: {rows[-1]['reason']}"
+        of = "rounds" if "," in numbers else "round"
+        text = f"{name} did not run in {of} {numbers}: {rows[-1]['reason']}"
         yield _command(level, text, title="not_run")
 
 

@@ -193,7 +193,8 @@ def _warnings(said: Contents) -> Iterator[tuple[str, str]]:
         if notice["status"] == "failed":
             yield "Not told", cut(f"{notice['to']}: {notice['why']}.", Cut.LINE)
     if lost := said.told["not_run"]:
-        yield "Did not run", f"a strategy did not run to its end {count(len(lost), 'time')}; see Round by round."
+        who = ", ".join(sorted({row["strategy"] for row in lost}))
+        yield "Did not run", cut(f"{who}, {count(len(lost), 'time')}; see Round by round.", Cut.LINE)
 
 
 def _tiles(told: Mapping[str, Any], outcome: Outcome) -> Iterator[tuple[str, str, str]]:
@@ -231,7 +232,7 @@ def _facts(said: Contents) -> Iterator[tuple[str, str]]:
     yield "declaration", source.declaration
     yield "isolation", ", ".join(sorted({row["isolation"] or "not recorded" for row in said.strategies})) or "-"
     yield "redaction", said.redaction or "not recorded"
-    yield "seen by all campaigns", f"{number(told['ledger_seen'])} findings of this sweep"
+    yield "seen by all campaigns together", f"{number(told['ledger_seen'])} findings of this sweep"
     yield "verdicts and states as known at", said.known_at or "not recorded"
     yield "made with", ", ".join(f"{name} {version}" for name, version in source.versions.items())
 

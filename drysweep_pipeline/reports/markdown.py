@@ -107,7 +107,7 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     yield "of those, repeats of earlier angles", told["repeats"]
     for name in ("seen", "confirmed", "rejected", "undecided", "unjudged"):
         yield name, told[name]
-    yield "seen by all campaigns", told["ledger_seen"]
+    yield "seen by all campaigns together", told["ledger_seen"]
     yield "calls", told["calls"]
 
 
@@ -199,7 +199,8 @@ def _unsearched(told: Mapping[str, Any], unread: Sequence[tuple[str, str]]) -> I
             yield f"- and {len(unread) - UNREAD} more"
     if told["not_run"]:
         yield ""
-        yield f"A strategy did not run to its end {count(len(told['not_run']), 'time')}, see Rounds."
+        who = cell(", ".join(sorted({row["strategy"] for row in told["not_run"]})), limit=300)
+        yield f"Not run to its end: {who}, {count(len(told['not_run']), 'time')}, see Rounds."
 
 
 def _meaning(told: Mapping[str, Any], steps: Sequence[Step], waiting: Waiting | None) -> Iterator[str]:

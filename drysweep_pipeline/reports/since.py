@@ -156,6 +156,9 @@ def _caveats(past: Past, home: Home, previous: Row, head: Row, counts: Mapping[s
         yield f"only {', '.join(head['strategies'])} looked, at a stored snapshot"
     elif differs := _declared_otherwise(past, home, previous, head):
         yield f"the sweep is declared otherwise than then: {differs}"
+    if rejected := past.rejected_fresh():
+        were = "one was" if rejected == 1 else f"{rejected} were"
+        yield f"what is rejected is left out, of which {were} fresh in a round"
     if head["snapshot"] and head["snapshot"] == previous["snapshot"]:
         missed = ", so what is fresh was missed then" if counts.get("fresh") else ""
         there = ", and what was seen then and not now is still there" if counts.get("not_observed") else ""

@@ -193,10 +193,24 @@ def test_a_campaign_is_found_by_its_id_and_the_nearest_are_named_otherwise(
     assert "small/mine" in told(capsys)["help"]
 
 
+def test_who_names_a_sweep_for_a_campaign_is_told_its_campaigns_the_newest_first(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(place, {"labels": NO_OWNER})
+    for name in ("c1", "c2"):
+        begin(path, Home(place / "home"), campaign=name)
+    assert main(["status", "small", "--home", str(place / "home"), "--json"]) == 2
+    assert told(capsys)["help"] == "there is small/c2, small/c1"
+
+
 def test_campaigns_reports_and_sql_agree_on_the_outcome(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaigns", "--json"]) == 0
     listed = told(capsys)["campaigns"]
     assert [(row["campaign"], row["outcome"], row["rounds"]) for row in listed] == [("mine", "converged", 3)]
+    assert listed[0]["unjudged"] == listed[0]["seen"] > 0
+    assert main(["campaigns"]) == 0
+    head, row = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (head[-1], row[-1]) == ("unjudged", str(listed[0]["seen"])), "what nobody judged is not only neither"
     assert main(["sql", "select campaign, outcome, rounds from campaigns", "--json"]) == 0
     assert told(capsys)["rows"] == [["mine", "converged", 3]]
     assert main(["report", "mine", "--format", "json"]) == 0

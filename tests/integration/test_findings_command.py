@@ -131,6 +131,8 @@ def test_a_finding_is_named_by_its_label_its_fingerprint_or_six_characters_of_it
     assert findings("escalate", *names, "--by", "ann", "--json") == 0
     assert [each["label"].split("/")[0] for each in told(capsys)["findings"]] == ["api", "db", "web", "tiny"]
     assert "no finding" in refused(capsys, campaign, "fix", fps["tiny"][:5])
+    assert findings("show", fps["tiny"][:5]) == 2
+    assert "of a fingerprint, give at least 6 characters" in capsys.readouterr().err
 
 
 def test_an_act_answers_in_json_with_what_each_finding_was_and_is(campaign: Campaign, capsys: Read) -> None:

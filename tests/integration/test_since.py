@@ -140,6 +140,14 @@ def test_who_looked_again_is_nobody_s_campaign_before(place: Path) -> None:
     assert "only labels looked, at a stored snapshot" in since(looked)["caveats"]
 
 
+def test_what_a_round_counted_as_fresh_and_the_judge_rejected_is_said_beside_the_difference(place: Path) -> None:
+    campaign(place, 1)
+    registry(place / "registry", {"new": None, "known2": None, "known3": None})
+    told = since(campaign(place, 2))
+    assert told["fresh"] == 1, "of three that the round counted"
+    assert told["caveats"] == ["what is rejected is left out, of which 2 were fresh in a round"]
+
+
 def test_another_declaration_and_the_same_material_are_said(place: Path) -> None:
     campaign(place, 1)
     same = campaign(place, 2)
@@ -150,7 +158,8 @@ def test_another_declaration_and_the_same_material_are_said(place: Path) -> None
     declare(place, {"labels": FINDS + " ", "more": more}, judge=judge, description="who cares", convergence={"k": 3})
     told = since(campaign(place, 3))
     assert told["caveats"] == [
-        "the sweep is declared otherwise than then: new strategies (more); strategies changed (labels); convergence"
+        "the sweep is declared otherwise than then: new strategies (more); strategies changed (labels); convergence",
+        "what is rejected is left out, of which one was fresh in a round",
     ]
     declare(place, {"more": more}, judge=judge, description="nobody", convergence={"k": 3})
     assert "strategies left out (labels)" in since(campaign(place, 4))["caveats"][0]

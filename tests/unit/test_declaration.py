@@ -273,11 +273,17 @@ def test_a_sweep_is_resolved_from_its_name_its_file_or_its_folder(tmp_path: Path
     assert resolve_sweep(str(path.parent), root) == path
 
 
-def test_an_unknown_sweep_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+def test_an_unknown_sweep_is_refused_with_the_nearest_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotFound, match="there is endpoints"):
         resolve_sweep("endpionts", project(tmp_path, here=SWEEP))
-    with pytest.raises(NotFound, match="there is no sweep yet"):
+    with pytest.raises(NotFound, match="none is declared under assets/sweeps here; give the YAML file"):
         resolve_sweep("endpoints", tmp_path / "nothing")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "endpoints.yaml").touch()
+    with pytest.raises(NotFound, match=r"there is endpoints\.yaml"):
+        resolve_sweep("endpoints", tmp_path / "nothing")
+    with pytest.raises(NotFound, match="none is declared"):
+        resolve_sweep("x" * 5000, tmp_path / "nothing")
 
 
 def test_a_yaml_file_that_is_not_there_is_not_taken_for_a_name(tmp_path: Path) -> None:
