@@ -367,7 +367,8 @@ def test_queued_campaigns_start_one_after_the_other_in_the_order_of_their_ticks(
     assert f"waits for campaign {first} to end" in capsys.readouterr().out
     assert main(["campaigns"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["campaign", "age", "outcome", "reason", "rounds", "seen", "confirmed", "rejected"]
+    head = ["campaign", "age", "outcome", "reason", "rounds", "seen", "confirmed", "rejected", "unjudged"]
+    assert lines[0].split() == head
     assert lines[4:] == [f"small/{waits}" for waits in sentences(home, (first, second, third))]
     assert main(["campaigns", "--json"]) == 0
     listed = {row["campaign"]: row["waits_for"] for row in json.loads(capsys.readouterr().out)["campaigns"]}
