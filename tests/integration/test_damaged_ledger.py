@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from drysweep_pipeline.cli import main
@@ -57,3 +58,18 @@ def test_a_ledger_with_a_part_that_cannot_be_read_is_named_by_every_command_that
     assert main(["rebuild", "small", *at]) == 0
     capsys.readouterr()
     assert main(["verify", "small", *at]) == 0
+
+
+def test_a_ledger_that_a_newer_drysweep_wrote_is_refused_and_left_as_it_is(
+    swept: Path, tmp_path: Path, capsys: Any
+) -> None:
+    shutil.copytree(swept / "home", tmp_path / "home")
+    ledger = Home(tmp_path / "home").sweep("small").ledger
+    with duckdb.connect(str(ledger)) as connection:
+        connection.execute("insert into migrations values ('m999_of_tomorrow', now())")
+    before = ledger.read_bytes()
+    assert main(["run", str(swept / "sweep.yaml"), "--home", str(tmp_path / "home"), "--json"]) == 7
+    refused = json.loads(capsys.readouterr().out)
+    assert (refused["file"], refused["help"]) == (str(ledger), "upgrade drysweep")
+    assert "newer drysweep" in refused["error"]
+    assert ledger.read_bytes() == before

@@ -243,6 +243,7 @@ def test_a_summary_has_what_run_prints(built: Sweeping) -> None:
         "events": [],
         "not_run": [],
         "not_searched": 3,
+        "empty_sources": [],
         "blocking": {
             "raised": 1,
             "contested": 0,

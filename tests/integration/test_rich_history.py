@@ -4,8 +4,10 @@ import csv
 import io
 import itertools
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 from xml.etree import ElementTree
@@ -16,8 +18,13 @@ import polars
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from drysweep_pipeline.history import history
+from drysweep_pipeline.engine.campaign import load
+from drysweep_pipeline.engine.deeds import Asked as AskedFor
+from drysweep_pipeline.engine.deeds import act
+from drysweep_pipeline.history import history, payload
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.keeping.rebuilding import rebuild
+from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.asked import Asked
 from drysweep_pipeline.reports.contents import contents
@@ -143,6 +150,38 @@ def test_what_a_finding_said_then_is_told_of_then(opened: duckdb.DuckDBPyConnect
         [("k: back", "nit", None)],
         [("k: back", "major", None)],
     ]
+
+
+def aged(home: Home) -> None:
+    """Make a history what an earlier drysweep published, which did not keep what findings had said before."""
+    with duckdb.connect(str(home.history)) as connection:
+        connection.execute("drop table published.former_payload")
+        for column in ("said_hash", "since_as_of", "since_seq", "since_round"):
+            connection.execute(f"alter table published.payload drop column {column}")
+        connection.execute("update published.edition set views = 'of before'")
+
+
+def test_a_history_that_an_earlier_version_published_goes_on_and_is_whole_once_it_is_made_anew(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(home.root, tmp_path / "home")
+    copy = Home(tmp_path / "home")
+    aged(copy)
+    newest = load(copy, "small", "third")
+    act(newest, [AskedFor("new/no_owner", Deed(Act.ESCALATE, "ann", reason="who knows"))])
+    oracle = Oracle(copy.root, "small")
+    with history(copy) as connection:
+        for t in looked_at(oracle):
+            found = {row["fp"]: row["state"] for row in plain(asked(connection, oracle, "findings_as_of(?)", t))}
+            assert found == {row["fp"]: row["state"] for row in oracle.findings_as_of(t)}
+    # As a long past is: in several parts.
+    monkeypatch.setattr(payload, "_ROUNDS_AT_ONCE", 2)
+    for each in (oracle, Oracle(copy.root, "mixed")):
+        rebuild(copy, each.sweep)
+        with history(copy) as connection:
+            assert plain(asked(connection, each, "all_findings")) == plain(each.view_all_findings())
+            for t in looked_at(each):
+                assert plain(asked(connection, each, "findings_as_of(?)", t)) == plain(each.findings_as_of(t)), t
 
 
 def told(format: str, shown: str | bytes) -> list[tuple[str, str, str]]:
