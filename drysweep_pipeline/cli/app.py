@@ -5,7 +5,8 @@ import json
 import os
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -156,13 +157,19 @@ def _have_streams() -> None:
 def _interrupted(as_json: bool, *, whole: bool) -> int:
     """Say that a command was interrupted; a ``whole`` process that is interrupted again ends at once, as it would."""
     if whole:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _on_signals(signal.SIG_IGN)
     code = refusing.interrupted(as_json=as_json)
     if whole:
         sys.stdout.flush()
         _left_with.append(code)
-        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
+        _on_signals(lambda *_: os._exit(code))
     return code
+
+
+def _on_signals(handler: Callable[..., Any] | signal.Handlers) -> None:
+    """Have those signals that ask a process to end dealt with so."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
 def _leave() -> None:
@@ -173,5 +180,4 @@ def _leave() -> None:
     if _left_with:
         os._exit(_left_with[0])
     # Others have been told what came of it; a signal that comes now would have the exit code say something else.
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+    _on_signals(signal.SIG_IGN)
