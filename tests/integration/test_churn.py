@@ -438,7 +438,13 @@ def test_a_fix_may_be_a_merge(tmp_path: Path, docs: Path, home: Home) -> None:
     assert [test.answer for test in landed(campaign, 2).tests] == ["resolves"]
 
 
-@pytest.mark.parametrize("revision", ["0" * 40, "--output=x", "main:guide.md", "nowhere", "HEAD..HEAD", "a b"])
+@pytest.mark.parametrize(
+    "revision",
+    [
+        *("0" * 40, "--output=x", "main:guide.md", "HEAD..HEAD"),
+        *(pytest.param(each, marks=pytest.mark.soak) for each in ("nowhere", "a b")),
+    ],
+)
 def test_a_revision_that_is_no_commit_here_is_suspected_and_runs_nothing(
     tmp_path: Path, docs: Path, home: Home, revision: str
 ) -> None:
@@ -526,7 +532,7 @@ rounds.decide(campaign, 2)
     ("module", "name", "when", "calls"),
     [
         ("drysweep_pipeline.engine.journal", "write_decision", "before", 2),
-        ("drysweep_pipeline.engine.journal", "write_decision", "after", 2),
+        pytest.param("drysweep_pipeline.engine.journal", "write_decision", "after", 2, marks=pytest.mark.soak),
         # The call was made and its answer lost: it counts, and is made again.
         ("drysweep_pipeline.engine.reverting", "land", "after", 3),
     ],

@@ -164,8 +164,10 @@ def test_a_second_campaign_finds_the_three_faults_planted_since_and_no_more(tmp_
     ("seed", "faults", "false_alarms"),
     [
         (1, {}, 0),
-        (2, {"label_app": 9, "config_probe": 4, "prefix_fifth": 5, "live_own": 3}, 1),
-        (3, {"renamed": 20, "prefix_first": 12, "window_config": 9}, 14),
+        pytest.param(
+            *(2, {"label_app": 9, "config_probe": 4, "prefix_fifth": 5, "live_own": 3}, 1), marks=pytest.mark.soak
+        ),
+        pytest.param(*(3, {"renamed": 20, "prefix_first": 12, "window_config": 9}, 14), marks=pytest.mark.soak),
         (4, dict.fromkeys(VISIBILITIES, 5), 5),
         (2026, {"label_traefik": 30, "label_live": 25, "config_live": 20, "label_prefix": 6, "prefix_window": 11}, 11),
     ],

@@ -64,7 +64,7 @@ POINTS = [
     ("drysweep_pipeline.engine.standing", "write_state", 2),
 ]
 # The others are as good, and soak tests: through Dagster a kill and what goes on after it take some ten seconds.
-ALWAYS = {("fresh_of", 1), ("record_verdicts", 1), ("write_decision", 1), ("write_state", 2)}
+ALWAYS = {("fresh_of", 1), ("write_decision", 1), ("write_state", 2)}
 BY_COMMAND = ("drysweep_pipeline.engine.journal", "write_decision", 1)
 PARAMETERS = [
     pytest.param(*point, id=f"{point[1]}-{point[2]}", marks=() if point[1:] in ALWAYS else pytest.mark.soak)
