@@ -114,7 +114,8 @@ def find_sweeps(root: Path) -> dict[str, Path]:
 def resolve_sweep(name_or_path: str, root: Path) -> Path:
     """Return the file of a sweep, given its name in the project at ``root``, its file, or the folder of its defs.yaml.
 
-    Raises ``NotFound``, naming the nearest there is, and ``DeclarationError`` for a YAML file that is not there.
+    Raises ``NotFound``, naming the nearest there is, and ``DeclarationError`` for a YAML file that is not there and for
+    a folder without one.
     """
     known = find_sweeps(root)
     if name_or_path in known:
@@ -124,6 +125,9 @@ def resolve_sweep(name_or_path: str, root: Path) -> Path:
         return path
     if Path(name_or_path).suffix in (".yaml", ".yml"):
         raise DeclarationError("there is no such file", file=name_or_path, help=_as_far_as(Path(name_or_path)))
+    if "/" in name_or_path and Path(name_or_path).is_dir():
+        help = "name the folder of a sweep's defs.yaml, or a YAML file"
+        raise DeclarationError("the folder has no defs.yaml", file=name_or_path, help=help)
     near = _nearest(name_or_path, list(known))
     raise NotFound("sweep", name_or_path, near, help=None if near else _NO_SWEEP)
 

@@ -95,6 +95,7 @@ def test_an_interruption_in_the_first_moments_leaves_no_traceback() -> None:
         (["backfill", "SWEEP", "--from", "2026-01-01", "--to", "x"], "--to", "'x' is no instant"),
         (["backfill", "SWEEP", "--from", "2026-01-01", "--to", "2026-01-02", "--calls", "0"], "--calls", "no ceiling"),
         (["status", "other/c1"], None, "no sweep 'other'"),
+        (["run", "./registry"], None, "the folder has no defs.yaml"),
         (["demo", "--registry", "SWEEP"], "--registry", "no registry can be written there"),
         (["demo", "--home", "SWEEP/x"], "--home", "is no folder"),
         (["init", "SWEEP/x"], None, "no project can be written there"),
