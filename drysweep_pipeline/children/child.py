@@ -140,13 +140,13 @@ class Child:
         os.close(self._ended)
         self._ended = -1
 
-    def leave(self, seconds: float = GRACE_SECONDS) -> None:
+    def leave(self) -> None:
         """Tell the child by the end of its stdin that no more comes, give it some time to end by itself, and close."""
         self.send(b"", last=True)
-        until = time.monotonic() + seconds
+        until = time.monotonic() + GRACE_SECONDS
         with suppress(FinderError):
             while self._gone_at is None:
-                self._pump(until, seconds)
+                self._pump(until, GRACE_SECONDS)
         self.close()
 
     def _pump(self, deadline: float, allowed: float) -> None:

@@ -87,11 +87,11 @@ def locked(path: Path, *, wait_seconds: float = 60) -> Iterator[None]:
 
 
 @contextmanager
-def locked_to_look(path: Path, *, wait_seconds: float = 60) -> Iterator[None]:
+def locked_to_look(path: Path) -> Iterator[None]:
     """Keep everybody else from the ledger as ``locked``, but where nothing can be written: nobody could."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(locked(path, wait_seconds=wait_seconds))
+            stack.enter_context(locked(path))
         except OSError as error:
             if error.errno not in (errno.EROFS, errno.EACCES):
                 raise

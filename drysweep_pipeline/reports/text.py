@@ -17,6 +17,7 @@ _UNUSUAL = re.compile(r"[^\n\x20-\x7e]")
 # What GitHub, Azure and TeamCity take for a command where it begins a line of a log.
 _COMMAND = re.compile(r"\s*(::|##)")
 _CELL = 160
+_PROSE = 2000
 
 
 def safe_text(text: str) -> str:
@@ -41,12 +42,12 @@ def code(text: str) -> str:
     return f"{'`' * (longest + 1)}{blank}{shown}{blank}{'`' * (longest + 1)}"
 
 
-def prose(text: str, command: str | None, limit: int = 2000) -> str:
+def prose(text: str, command: str | None) -> str:
     """Return a sentence as Markdown, with the command that it quotes in backticks as a code span."""
     before, quoted, after = text.partition(f"`{command}`") if command else (text, "", "")
     if not command or not quoted:
-        return cell(text, limit)
-    return "".join((cell(before, limit) if before else "", code(command), cell(after, limit) if after else ""))
+        return cell(text, _PROSE)
+    return "".join((cell(before, _PROSE) if before else "", code(command), cell(after, _PROSE) if after else ""))
 
 
 def shortened(text: str, limit: int) -> str:
