@@ -48,9 +48,14 @@ class Lease:
         return (self.host, self.pid, self.started) == (other.host, other.pid, other.started)
 
     @property
+    def is_here(self) -> bool:
+        """Tell whether the process is one of this host."""
+        return self.host == socket.gethostname()
+
+    @property
     def alive(self) -> bool:
         """Tell whether the process still runs; on another host nobody can tell, so it counts as running."""
-        if self.host != socket.gethostname():
+        if not self.is_here:
             return True
         try:
             return abs(psutil.Process(self.pid).create_time() - self.started) < 1

@@ -5,6 +5,7 @@ must never keep the decision from running, or the campaign would hang in silence
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -19,6 +20,7 @@ from drysweep_pipeline.engine.quality import merged
 from drysweep_pipeline.engine.starting import released
 from drysweep_pipeline.engine.state import change_state, read_states, take_lease
 from drysweep_pipeline.engine.wave import wave
+from drysweep_pipeline.errors import Busy
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import StrategyRun
 from drysweep_pipeline.notifications.record import Notice
@@ -323,6 +325,9 @@ def _report(declaration: Declaration) -> dg.AssetsDefinition:
         """What a campaign found and why it stopped: a page for people, and the same for programs."""
         with hiding(home, declaration):
             campaign = load(home, sweep, context.partition_key)
+            # So that the sensor knows a long report from one whose process is gone; others may be at work meanwhile.
+            with suppress(Busy):
+                take_lease(campaign.state_path, holder=context.run.run_id)
             files, untold = _written(campaign)
             change_state(campaign.state_path, reported=True)
             facts = summary(home, sweep, campaign.id)

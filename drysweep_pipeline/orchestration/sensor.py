@@ -5,12 +5,13 @@ ever and never repeat its run key, so the run is reported as failed here and the
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import dagster as dg
 
 from drysweep_pipeline.declaration import Declaration
-from drysweep_pipeline.engine.state import State, queued_behind, read_states
+from drysweep_pipeline.engine.state import Lease, State, queued_behind, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.partitions import (
     CAMPAIGN_TAG,
@@ -137,7 +138,18 @@ def _attempt(instance: dg.DagsterInstance, tags: dict[str, str], state: State) -
             instance.report_run_failed(run, GONE)
             continue
         alive += 1
-    return None if alive else len(records) + 1
+    return None if alive or _still_works(state, records) else len(records) + 1
+
+
+def _still_works(state: State, records: Sequence[dg.RunRecord]) -> bool:
+    """Tell whether the process of a run that counts as ended works on, as where it was marked as canceled at once.
+
+    Another attempt would only be refused meanwhile, and use up what attempts there are.
+    """
+    lease = state.lease
+    if lease is None or not lease.is_here or lease.same_process(Lease.mine()):
+        return False
+    return lease.alive and any(record.dagster_run.run_id == lease.holder for record in records)
 
 
 def _is_dead(state: State, run_id: str, started: float | None) -> bool:

@@ -3,14 +3,17 @@
 import base64
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
 
 import dagster as dg
+import psutil
 import pytest
 from dagster.components.scaffold.scaffold import NoParams
 from dagster.components.testing import create_defs_folder_sandbox
@@ -19,9 +22,10 @@ from drysweep_pipeline import Sweep
 from drysweep_pipeline.declaration import errors, read_declaration
 from drysweep_pipeline.engine.campaign import load
 from drysweep_pipeline.engine.journal import standing
-from drysweep_pipeline.engine.state import change_state, read_state
+from drysweep_pipeline.engine.state import Lease, change_state, read_state
 from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.home import Home
+from drysweep_pipeline.orchestration import assets as orchestrated
 from drysweep_pipeline.orchestration.definitions import build_definitions
 from drysweep_pipeline.orchestration.inprocess import InProcess
 from drysweep_pipeline.orchestration.resources import HomeResource
@@ -229,6 +233,48 @@ def test_the_sensor_leaves_a_campaign_that_the_command_line_drives_alone(
     assert asked(path, home, instance) == []
     change_state(campaign.state_path, driver="sensor")
     assert len(asked(path, home, instance)) == 1
+
+
+@pytest.fixture
+def at_work() -> Iterator[Lease]:
+    """The lease of another process of this host, which lives."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield Lease(socket.gethostname(), process.pid, psutil.Process(process.pid).create_time())
+    process.communicate(b"\n")
+
+
+def test_the_sensor_does_not_ask_again_while_the_process_of_a_run_that_counts_as_canceled_works_on(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance, at_work: Lease
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home, campaign="mine", driver="sensor")
+    run = instance.create_run_for_job(
+        wired(path, home).resolve_job_def("small_round"), tags={"drysweep/round": "small/mine-r001"}
+    )
+    instance.report_run_canceled(run)
+    change_state(campaign.state_path, lease=replace(at_work, holder=run.run_id))
+    assert asked(path, home, instance) == []
+    change_state(campaign.state_path, lease=replace(at_work, holder=run.run_id, started=0.0))
+    assert asked(path, home, instance) == [("small_round", "small/mine-r001#2", "mine-r001")]
+
+
+def test_a_report_that_takes_long_is_not_taken_for_one_whose_process_is_gone(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home, campaign="mine", driver="sensor")
+    held: list[str | None] = []
+    written = orchestrated.write_report
+
+    def slow(*given: Any) -> Any:
+        state = read_state(campaign.state_path)
+        held.append(state.lease.holder if state and state.lease else None)
+        return written(*given)
+
+    monkeypatch.setattr(orchestrated, "write_report", slow)
+    InProcess(read_declaration(path), home, instance).report(campaign)
+    [run] = instance.get_runs()
+    assert held == [run.run_id]
 
 
 def test_rounds_run_again_through_the_job_in_any_order_change_nothing(
