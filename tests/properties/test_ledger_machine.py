@@ -12,7 +12,7 @@ from tests.ledger_machine import LedgerMachine
 from tests.ledger_model import LENGTH
 
 # No test is timed. One step is a quarter of a second, because it writes and syncs real files.
-QUICK = settings(max_examples=5, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=3, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=300, stateful_step_count=60)
 
 
