@@ -141,12 +141,20 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(f"looked at nothing, as allow_empty declares: {noted}")
     if facts["report"]:
         put(f"report: {facts['report']}")
+    below = [*_waiting(home, campaign), *_next(home, campaign, facts["why"])]
     if facts["why"]:
-        put(f"why it does not go quiet: {facts['why']['sentence']}; {facts['why']['lever']}")
-    for line in (*_waiting(home, campaign), *_next(home, campaign, facts["why"])):
+        put(f"why it does not go quiet: {_why(facts['why'], below)}")
+    for line in below:
         put(line)
     put(facts["verdict"])
     return code
+
+
+def _why(why: dict[str, str], below: list[str]) -> str:
+    """Return why it does not go quiet and what helps, which is left out where it is a command that stands below."""
+    command = why["lever"].partition("`")[2].partition("`")[0]
+    below_already = command and any(line.strip().startswith(command) for line in below)
+    return why["sentence"] if below_already else f"{why['sentence']}; {why['lever']}"
 
 
 def _merging(home: Home, campaign: Campaign, rounds: int) -> str | None:

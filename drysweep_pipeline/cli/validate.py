@@ -98,7 +98,7 @@ def _probed(path: Path, home: Home) -> "list[Probe]":
     declaration, as_of = read_declaration(path), datetime.now(UTC).replace(microsecond=0)
     calls = LOOKS * declaration.sweep.price(1)
     snapshot = frozen(home, declaration, as_of)
-    note(f"{path}: probing takes {calls} calls, {LOOKS} looks for each strategy; nothing is recorded")
+    note(f"{path}: probing takes {calls} calls, {LOOKS} looks for each strategy; only the snapshot stays")
     return list(probe(home, declaration, snapshot, as_of))
 
 

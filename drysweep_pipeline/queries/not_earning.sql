@@ -7,8 +7,9 @@
 --   how many of the planted problems it saw, where that was measured. The least useful come first, the dearest of them
 --   before the others.
 -- caution: A strategy that brings nothing may be what makes the quiet worth something: what it looks at is quiet too.
---   Before it goes, look at its canaries, and at whether all its angles were tried. `outcomes` says how the campaigns
---   ended.
+--   Before it goes, look at its canaries, and at whether all its angles were tried. Who came first was alone: what
+--   another reported a round later counts as `fresh_alone` all the same, so see strategy_yield for what nobody else saw.
+--   `outcomes` says how the campaigns ended.
 -- example: -p last=2
 with recent as (
     select

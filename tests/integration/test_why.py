@@ -217,6 +217,19 @@ def test_one_that_runs_far_longer_than_its_forerunners_says_so_while_it_runs(tmp
     assert told["lever"].startswith("let it run on")
 
 
+def test_the_command_that_helps_is_printed_once_with_what_it_does(
+    tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = {"reader": [found("alder/odd", "birch/odd"), found("cedar/odd", "dogwood/odd")]}
+    campaign = run_to_its_end(scripted(tmp_path, home, script, budget={"rounds": 2, "calls": 100}, campaign="mine"))
+    told = why(campaign)
+    assert (told["cause"], told["lever"].startswith("`drysweep resume told/mine")) == ("unfinished", True)
+    assert main(["status", "mine"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"why it does not go quiet: {told['sentence']}" in lines
+    assert sum("drysweep resume" in line for line in lines) == 1
+
+
 def test_it_is_in_status_before_the_verdict_and_in_both_reports(
     tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,7 +238,7 @@ def test_it_is_in_status_before_the_verdict_and_in_both_reports(
     told = why(campaign)
     assert main(["status", "mine"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert f"why it does not go quiet: {told['sentence']}; {told['lever']}" in lines[:-1]
+    assert f"why it does not go quiet: {told['sentence']}" in lines[:-1]
     assert lines[-1].startswith("NOT CONVERGED")
     files = write_report(home, "told", "mine")
     assert json.loads(files["json"].read_text())["why"] == told
