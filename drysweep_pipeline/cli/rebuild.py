@@ -10,6 +10,9 @@ from drysweep_pipeline.wording import count
 if TYPE_CHECKING:
     from drysweep_pipeline.keeping.rebuilding import Rebuilt
 
+# How many of the campaigns that were given up are named.
+_NAMED = 10
+
 
 def rebuild(
     sweep: SweepArgument,
@@ -62,4 +65,8 @@ def _lines(sweep: str, done: "Rebuilt") -> list[str]:
     else:
         lines += [f"the one before it differed: {each}" for each in done.differs]
     lines += [f"the one before it is kept as {done.kept}"] if done.kept else []
-    return [*lines, *(f"{name} was given up: its state file is gone, its reports stay" for name in done.given_up)]
+    if done.given_up:
+        named = ", ".join(done.given_up[:_NAMED])
+        more = f" and {len(done.given_up) - _NAMED} more" if len(done.given_up) > _NAMED else ""
+        lines.append(f"given up, state files included, reports kept: {named}{more}")
+    return lines
