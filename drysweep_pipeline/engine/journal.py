@@ -157,6 +157,11 @@ def standing(campaign: Campaign) -> Standing:
     return _folded(campaign, None)
 
 
+def at_first(campaign: Campaign) -> Standing:
+    """Return where a campaign stood when it was recorded, before anything was done or said."""
+    return Standing(campaign.ceilings, price=campaign.declaration.sweep.price(1))
+
+
 def standing_before(campaign: Campaign, round: int) -> Standing:
     """Return where a campaign stood when a round began."""
     return _folded(campaign, round - 1)
@@ -179,7 +184,7 @@ def spent(campaign: Campaign) -> Spent:
 
 
 def _folded(campaign: Campaign, until: int | None) -> Standing:
-    now = Standing(campaign.ceilings, price=campaign.declaration.sweep.price(1))
+    now = at_first(campaign)
     answers = answers_of(campaign)
     while True:
         for said in answers.get(now.rounds, []):

@@ -53,8 +53,8 @@ def take_in(ledger: Ledger, step: Step, before: Standing) -> Standing:
 
 
 def begun(campaign: Campaign) -> Standing:
-    """Return where a campaign stands before its first round."""
-    return journal.standing_before(campaign, 1)
+    """Return where a campaign stands before its first step, an answer that came before its first round among them."""
+    return journal.at_first(campaign)
 
 
 def _dated(campaign: Campaign) -> Iterator[tuple[datetime, int, Step]]:

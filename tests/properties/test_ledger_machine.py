@@ -116,3 +116,8 @@ def test_a_file_that_went_bad_before_a_power_cut_is_named_all_the_same() -> None
         made.a_landed_file_goes_bad(0, "a", True)
         made.dies_at_the_decision(*made.chosen(0), 1, 0)
         made.rounds_go_on(0, 4, False)
+
+
+def test_a_campaign_that_was_stopped_before_its_first_round_is_as_it_was_landed() -> None:
+    with machine([NOTHING]) as made:
+        made.somebody_answers(0, "stop", 1, False, False)
