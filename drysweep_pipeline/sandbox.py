@@ -8,11 +8,11 @@ in depth, not a sandbox for hostile users: treat SQL as code.
 import json
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -52,6 +52,8 @@ _PICTURE = re.compile(r"\n\nLINE \d+: [^\n]*\n *\^*\s*\Z")
 _NO_TABLE = re.compile(r"Table with name \S+ does not exist")
 _UNREAD = "select file || ': ' || reason from unreadable order by 1 limit 3"
 _HELP = "a query reads the tables it is given, no more"
+# How soon what runs on is interrupted again.
+_AGAIN_SECONDS = 0.05
 
 
 @contextmanager
@@ -116,27 +118,59 @@ def unsteady(sql: str) -> frozenset[str]:
     return frozenset(found | {"limit" for node in nodes if str(node.get("type", "")).startswith("LIMIT")})
 
 
+class Running:
+    """What a connection works on; from its deadline on, or once it is killed, it is interrupted until it has ended.
+
+    Once would not do: DuckDB forgets an interruption that comes before a query, or between two steps of one.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, seconds: float) -> None:
+        self._connection, self._seconds = connection, seconds
+        self._killed, self._over = threading.Event(), threading.Event()
+        self._watch = threading.Thread(target=self._interrupt, name="deadline", daemon=True)
+        self.late = False
+
+    def __enter__(self) -> Self:
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._killed.set()
+        self._watch.join()
+
+    def kill(self) -> None:
+        """End it, from any thread."""
+        self._killed.set()
+
+    def _interrupt(self) -> None:
+        self.late = not self._killed.wait(self._seconds)
+        while not self._over.is_set():
+            self._connection.interrupt()
+            self._over.wait(_AGAIN_SECONDS)
+
+
 def run(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any], *, seconds: float, max_rows: int
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    parameters: dict[str, Any],
+    *,
+    seconds: float,
+    max_rows: int,
+    holding: Callable[[Running], AbstractContextManager[object]] = nullcontext,
 ) -> pa.Table:
-    """Return a query's rows as an Arrow table. Raises ``FinderError`` at the deadline, over the cap, or on an error."""
-    deadline = threading.Event()
+    """Return a query's rows as an Arrow table; ``holding`` is given what runs, for as long as it may be killed.
 
-    def stop() -> None:
-        deadline.set()
-        connection.interrupt()
-
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
+    Raises ``FinderError`` at the deadline, over the cap, or on an error.
+    """
+    running = Running(connection, seconds)
     try:
-        return _read(connection.sql(sql, params=parameters or None), max_rows)
+        with running, holding(running):
+            return _read(connection.sql(sql, params=parameters or None), max_rows)
     except duckdb.Error as error:
-        if deadline.is_set():
+        if running.late:
             raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
         raise FinderError(_reason(error), help=_not_read(connection, error) or _suggested(error)) from None
-    finally:
-        timer.cancel()
 
 
 def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:

@@ -5,7 +5,7 @@ again: its manifest is returned as it is. What the finders reported is taken in 
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -37,7 +37,7 @@ PARALLEL = 16
 _LOOK_SECONDS = 0.5
 
 
-def wave(campaign: Campaign, round: int) -> Iterator[StrategyRun]:
+def wave(campaign: Campaign, round: int) -> Generator[StrategyRun, None, None]:
     """Run all strategies of a planned round in parallel; yield each as it ends, then land the manifest.
 
     A wave that landed yields what it landed; no finder is called.

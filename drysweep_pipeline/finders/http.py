@@ -47,7 +47,7 @@ def _rows(request: Request, strategy: HttpStrategy) -> list[dict[str, Any]] | No
     if strategy.send is None:
         return None
     offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
-    return sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted).rows
+    return sent(strategy.send, request.database, offered, strategy.timeout_s, request.children, request.planted).rows
 
 
 def _findings(answer: Answer, max_rows: int) -> Lines | Whole:

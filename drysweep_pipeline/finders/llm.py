@@ -59,7 +59,7 @@ def search(request: Request) -> Found:
     began = time.monotonic()
     offered = {**request.look.angle, "seed": request.look.seed, "round": request.round}
     try:
-        rows = sent(strategy.send, request.database, offered, strategy.timeout_s, request.planted)
+        rows = sent(strategy.send, request.database, offered, strategy.timeout_s, request.children, request.planted)
     except FinderError as error:
         # Nobody was asked, so that nothing was used.
         return Found(usage=Usage(), failure=error)

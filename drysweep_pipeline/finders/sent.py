@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from drysweep_pipeline import sandbox
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Send
 from drysweep_pipeline.errors import FinderError, Refused, RowsRefused
 from drysweep_pipeline.material.planting import Planted
@@ -46,13 +47,18 @@ class Sent:
 
 
 def sent(
-    send: Send, database: Path | None, offered: Mapping[str, Any], seconds: float, planted: Planted | None = None
+    send: Send,
+    database: Path | None,
+    offered: Mapping[str, Any],
+    seconds: float,
+    children: Children,
+    planted: Planted | None = None,
 ) -> Sent:
     """Return the rows of the declared SELECT, run on a locked connection with what it names of ``offered`` bound.
 
-    With ``planted``, the rows that its copy gives and that mention something planted are among them. Raises
-    ``RowsRefused`` where it is no SELECT, gives more than the caps allow, or no rows though that is not declared;
-    ``FinderError`` where it fails or takes longer than ``seconds``.
+    It ends with the ``children``. With ``planted``, the rows that its copy gives and that mention something planted are
+    among them. Raises ``RowsRefused`` where it is no SELECT, gives more than the caps allow, or no rows though that is
+    not declared; ``FinderError`` where it fails or takes longer than ``seconds``.
     """
     if database is None:
         raise FinderError("the material has no tables to send rows of")
@@ -62,14 +68,14 @@ def sent(
         raise RowsRefused(f"{send.query.file}: {error.what}", help=error.help) from None
     bound = {name: value for name, value in offered.items() if name in wanted}
     until = _Deadline(seconds)
-    selected = _selected(send, database, bound, until.left, send.max_rows_sent)
+    selected = _selected(send, database, bound, until.left, children, send.max_rows_sent)
     if not selected.num_rows and not send.allow_empty:
         # As a query does whose key or table has another name by now: what it is for is still there, and unseen.
         raise RowsRefused(f"{send.query.file} gives no rows to send: nobody was asked", help=_EMPTY)
     rows: Iterable[dict[str, Any]] = until.rows(selected)
     if planted is not None:
         most = send.max_rows_sent + _PLANTED
-        copied = until.rows(_selected(send, planted.snapshot.database, bound, until.left, most))
+        copied = until.rows(_selected(send, planted.snapshot.database, bound, until.left, children, most))
         rows = _among(rows, copied, planted.names)
     return _within(send, rows, until)
 
@@ -98,11 +104,15 @@ class _Deadline:
             raise FinderError(what, status="timeout")
 
 
-def _selected(send: Send, database: Path, bound: dict[str, Any], seconds: float, most: int) -> pa.Table:
+def _selected(
+    send: Send, database: Path, bound: dict[str, Any], seconds: float, children: Children, most: int
+) -> pa.Table:
     """Return what the SELECT gives on a database."""
     with sandbox.locked(database) as connection:
         try:
-            return sandbox.run(connection, send.query.text, bound, seconds=seconds, max_rows=most)
+            return sandbox.run(
+                connection, send.query.text, bound, seconds=seconds, max_rows=most, holding=children.holding
+            )
         except FinderError as error:
             if error.status == "truncated":
                 what = f"{send.query.file} gives more than {most} rows, which is all that may be sent"

@@ -1,23 +1,9 @@
 """The SQL finder: one SELECT over the snapshot's tables, the values of the angle bound as ``$name``."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.declaration.model import SqlStrategy
 from drysweep_pipeline.errors import FinderError, Refused, RowsRefused
 from drysweep_pipeline.finders.request import Found, Request
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Running:
-    """A query that is under way; it ends with the children of its round, when somebody interrupts that."""
-
-    interrupt: Callable[[], None]
-
-    def kill(self) -> None:
-        """End it, from another thread."""
-        self.interrupt()
 
 
 def search(request: Request) -> Found:
@@ -31,9 +17,14 @@ def search(request: Request) -> Found:
         wanted = sandbox.check_query(strategy.query.text)
     except Refused as error:
         raise RowsRefused(f"{strategy.query.file}: {error.what}", help=error.help) from None
-    with sandbox.locked(request.database) as connection, request.children.holding(_Running(connection.interrupt)):
-        bound = {name: value for name, value in offered.items() if name in wanted}
+    bound = {name: value for name, value in offered.items() if name in wanted}
+    with sandbox.locked(request.database) as connection:
         rows = sandbox.run(
-            connection, strategy.query.text, bound, seconds=strategy.timeout_s, max_rows=strategy.max_rows
+            connection,
+            strategy.query.text,
+            bound,
+            seconds=strategy.timeout_s,
+            max_rows=strategy.max_rows,
+            holding=request.children.holding,
         )
     return Found(table=rows)

@@ -108,7 +108,7 @@ class _Asked(threading.Thread):
         super().__init__(name="query", daemon=True)
         self._home, self._sql, self._given = home, sql, given
         self._seconds, self._max_rows = seconds, max_rows
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._running: sandbox.Running | None = None
         self._table: pa.Table | None = None
         self._error: BaseException | None = None
 
@@ -118,7 +118,8 @@ class _Asked(threading.Thread):
         try:
             self.join(self._seconds + _GRACE_SECONDS)
         except BaseException:
-            self._interrupt()
+            if self._running is not None:
+                self._running.kill()
             raise
         if self.is_alive():
             raise Refused(f"timeout: still running after {self._seconds:g} s", help=_HELP["timeout"])
@@ -135,9 +136,15 @@ class _Asked(threading.Thread):
 
     def _read(self) -> pa.Table:
         with history(self._home) as connection:
-            self._connection = connection
             try:
-                return sandbox.run(connection, self._sql, self._given, seconds=self._seconds, max_rows=self._max_rows)
+                return sandbox.run(
+                    connection,
+                    self._sql,
+                    self._given,
+                    seconds=self._seconds,
+                    max_rows=self._max_rows,
+                    holding=self._held,
+                )
             except FinderError as error:
                 status = "memory" if "Out of Memory" in error.what else error.status
                 help = _HELP.get(status) or _nearest(connection, error.what) or error.help
@@ -146,9 +153,10 @@ class _Asked(threading.Thread):
                 what = "the query needs more memory than it may have"
                 raise Refused(what, help=_HELP["memory"]) from None
 
-    def _interrupt(self) -> None:
-        if self._connection is not None:
-            self._connection.interrupt()
+    @contextmanager
+    def _held(self, running: sandbox.Running) -> Iterator[None]:
+        self._running = running
+        yield
 
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: list[Any] | dict[str, Any]) -> list[Row]:

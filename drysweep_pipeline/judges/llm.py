@@ -72,7 +72,7 @@ def rule(question: Question) -> Generator[Ruling, None, None]:
 def _asked(judge: LlmJudge, question: Question, call: Call, children: Children) -> Ruling:
     began = time.monotonic()
     try:
-        lines = _shown(judge, question, call)
+        lines = _shown(judge, question, call, children)
     except FinderError as error:
         # The model was not asked, so that nothing was used.
         return no_answer(call, str(error), Usage())
@@ -93,7 +93,7 @@ def _asking(judge: LlmJudge, lines: list[str]) -> Asking[Verdicts]:
     return Asking(instructions, lambda: marked(lines), "verdict", shape, lambda said: read(Verdicts, said))
 
 
-def _shown(judge: LlmJudge, question: Question, call: Call) -> list[str]:
+def _shown(judge: LlmJudge, question: Question, call: Call, children: Children) -> list[str]:
     """Return what a model is shown of a finding, a line of JSON each. Raises ``FinderError``."""
     claim = _claim(question, call.finding)
     told = as_json({"claim": claim})
@@ -102,7 +102,7 @@ def _shown(judge: LlmJudge, question: Question, call: Call) -> list[str]:
         raise FinderError(what, help="raise max_chars")
     if judge.send is not None:
         offered = {**claim, "member": call.member, "seed": call.seed}
-        return [told, *sent(judge.send, question.database, offered, judge.timeout_s).lines]
+        return [told, *sent(judge.send, question.database, offered, judge.timeout_s, children).lines]
     return [told, *_quoted(judge, question, call.finding, judge.max_chars - len(told))]
 
 

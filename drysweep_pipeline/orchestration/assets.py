@@ -27,6 +27,7 @@ from drysweep_pipeline.notifications.record import Notice
 from drysweep_pipeline.notifications.sending import notify
 from drysweep_pipeline.orchestration import checks, showing
 from drysweep_pipeline.orchestration.hiding import hiding
+from drysweep_pipeline.orchestration.leaving import closed_with
 from drysweep_pipeline.orchestration.partitions import campaigns_of, rounds_of
 from drysweep_pipeline.orchestration.typing import Result
 from drysweep_pipeline.reports import write_report
@@ -121,7 +122,7 @@ def _candidates(declaration: Declaration) -> dg.AssetsDefinition:
             campaign, round = _round(home, sweep, context.partition_key)
             runs = []
             # A wave is whole: all strategies run, whatever part of them was selected.
-            for run in wave(campaign, round):
+            for run in closed_with(context.run.run_id, wave(campaign, round)):
                 runs.append(run)
                 if keys.get(run.strategy) in context.selected_asset_keys:
                     yield from _reported(context, keys[run.strategy], run)

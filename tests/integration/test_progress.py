@@ -175,6 +175,36 @@ def test_what_is_typed_while_a_run_is_started_interrupts_before_anything_is_aske
     assert list(Home(home).sweep("small").landing("mine").glob("r*/calls.jsonl")) == []
 
 
+# Says when Dagster stores what a first strategy found, and has it take so long that somebody can type meanwhile.
+SLOWLY_STORED = """
+import sys, time
+from dagster._core.execution.plan import compute
+from drysweep_pipeline.cli import main
+
+real = compute._validate_event
+def slow(*arguments):
+    print("STORING", file=sys.stderr, flush=True)
+    time.sleep(1)
+    return real(*arguments)
+compute._validate_event = slow
+sys.exit(main())
+"""
+
+
+def test_what_is_typed_while_an_answer_is_stored_ends_the_queries_that_are_under_way(tmp_path: Path) -> None:
+    registry(tmp_path / "registry", {"api": None})
+    path = declare(tmp_path, {"labels": NO_OWNER, "slow": SLOW}, slow={"timeout_s": 60})
+    arguments = ["run", str(path), "--home", str(tmp_path / "home"), "--campaign", "mine"]
+    # The first thing that is stored of a round is its snapshot.
+    session = on_a_terminal(
+        arguments, lambda written: b"\x03" if written.count(b"STORING") == 2 else None, ("-c", SLOWLY_STORED)
+    )
+    assert session.written.count(b"STORING") == 2
+    assert session.code == 130, session.text[-2000:]
+    assert session.seconds_after_typing < 30
+    assert session.stays[-1].startswith("interrupted; `drysweep resume small/mine")
+
+
 def test_a_campaign_runs_to_its_outcome_where_nobody_can_be_told_anything(place: Path) -> None:
     home = place / "closed"
     command = [sys.executable, "-m", "drysweep_pipeline.cli", "run", str(place / "sweep.yaml"), "--home", str(home)]

@@ -1,9 +1,13 @@
 """What a query may ask: the tables it is given, and nothing that tells about settings or catalogues."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from drysweep_pipeline.errors import FinderError, Refused
-from drysweep_pipeline.sandbox import check_query, run
+from drysweep_pipeline.sandbox import Running, check_query, run
 from drysweep_pipeline.scratch import scratch
 
 
@@ -70,3 +74,25 @@ def test_a_query_that_fails_at_a_value_of_several_lines_says_what_is_wrong_with_
     with scratch() as connection, pytest.raises(FinderError) as failed:
         run(connection, f"select {query}", {}, seconds=10, max_rows=10)
     assert str(failed.value) == reason
+
+
+ENDLESS = "select count(*) as n from range(9999999) a, range(9999999) b"
+
+
+def test_a_deadline_that_passes_before_a_query_has_begun_ends_it_all_the_same() -> None:
+    with scratch() as connection, pytest.raises(FinderError, match="timeout") as refused:
+        run(connection, ENDLESS, {}, seconds=1e-9, max_rows=10)
+    assert refused.value.status == "timeout"
+
+
+def test_a_query_that_is_killed_before_it_has_begun_ends_at_once() -> None:
+    @contextmanager
+    def killing(running: Running) -> Iterator[None]:
+        running.kill()
+        # Long enough for a single interruption to come and be forgotten.
+        time.sleep(0.1)
+        yield
+
+    with scratch() as connection, pytest.raises(FinderError, match="Interrupted") as refused:
+        run(connection, ENDLESS, {}, seconds=250, max_rows=10, holding=killing)
+    assert refused.value.status != "timeout"
