@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.declaration.model import Query, Send
 from drysweep_pipeline.errors import FinderError, RowsRefused
 from drysweep_pipeline.finders.sent import Sent, as_json, sent
@@ -19,9 +20,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def asked(database: Path | None, sql: str, seconds: float = 10, **declared: int) -> Sent:
+def asked(database: Path | None, sql: str, seconds: float = 200, **declared: int) -> Sent:
     send = Send(query=Query(file="rows.sql", text=sql), **declared)
-    return sent(send, database, {"page": 1, "seed": 7}, seconds)
+    return sent(send, database, {"page": 1, "seed": 7}, seconds, Children())
 
 
 def test_rows_are_sent_as_values_and_as_lines_of_json_with_what_the_query_names_bound(database: Path) -> None:
