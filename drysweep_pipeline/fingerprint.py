@@ -61,6 +61,18 @@ def label(identity_text: str) -> str:
     return "/".join(value if isinstance(value, str) else json.dumps(value) for value in json.loads(identity_text)[1:])
 
 
+def sql_label(expression: str) -> str:
+    """Return SQL for the label of an identity text, spelled as ``label`` does."""
+    # DuckDB writes a number of JSON otherwise than one of its own; an integer too large for any type stays as it is.
+    value = """case
+        when json_type(value) = 'VARCHAR' then value ->> '$'
+        when json_type(value) = 'DOUBLE' and regexp_matches(cast(value as varchar), '[.e]')
+            then cast(cast(value as double) as varchar)
+        else cast(value as varchar)
+    end"""
+    return f"array_to_string(list_transform(from_json({expression}, '[\"JSON\"]')[2:], lambda value: {value}), '/')"
+
+
 def told_apart(labels: Iterable[tuple[str, str]]) -> list[str]:
     """Return a name for each (label, fingerprint): the label, with the fingerprint behind it where it is taken."""
     names: dict[str, None] = {}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import duckdb
 
+from drysweep_pipeline.fingerprint import sql_label
 from drysweep_pipeline.home import SweepHome
 from drysweep_pipeline.spelling import rank
 from drysweep_pipeline.values import RoundKey
@@ -36,16 +37,7 @@ _INCOMING = f"""
                     strategy,
                     row
             ) as nth,
-            array_to_string(
-                list_transform(
-                    from_json(identity, '["JSON"]')[2:],
-                    lambda value: case
-                        when json_type(value) = 'VARCHAR' then value ->> '$'
-                        else cast(value as varchar)
-                    end
-                ),
-                '/'
-            ) as label
+            {sql_label("identity")} as label
         from read_parquet($files, hive_partitioning = false)
     ), worst as (
         select

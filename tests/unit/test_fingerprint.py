@@ -17,6 +17,7 @@ from drysweep_pipeline.fingerprint import (
     of_identity,
     sql_fingerprint,
     sql_identity,
+    sql_label,
     sql_token,
     token,
 )
@@ -72,6 +73,28 @@ def test_one_missing_field_leaves_no_identity_in_sql() -> None:
 def test_a_label_joins_the_values_as_people_write_them() -> None:
     assert label(identity(["api", "no_owner"])) == "api/no_owner"
     assert label(identity(["a/b", 1, 1.0, True, "true"])) == "a/b/1/1.0/true/true"
+
+
+@pytest.mark.parametrize(
+    ("value", "spelled"),
+    [
+        (1e300, "1e+300"),
+        (1e16, "1e+16"),
+        (-1e-5, "-1e-05"),
+        (1.5e-10, "1.5e-10"),
+        (0.1, "0.1"),
+        (-0.0, "-0.0"),
+        (10**40, "1" + 40 * "0"),
+        (-7, "-7"),
+        (True, "true"),
+        ("1e300", "1e300"),
+    ],
+)
+def test_a_number_is_spelled_alike_in_labels_of_the_history_and_everywhere_else(value: Field, spelled: str) -> None:
+    text = identity(["api", value])
+    assert label(text) == f"api/{spelled}"
+    with duckdb.connect() as connection:
+        assert connection.execute(f"select {sql_label('?')}", [text]).fetchall() == [(f"api/{spelled}",)]
 
 
 def test_order_of_the_fields_is_part_of_the_identity() -> None:
