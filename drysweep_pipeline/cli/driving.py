@@ -27,7 +27,7 @@ from drysweep_pipeline.reports.beside import (
 )
 from drysweep_pipeline.reports.failures import failures
 from drysweep_pipeline.reports.since import lines as since_lines
-from drysweep_pipeline.reports.steps import next_steps
+from drysweep_pipeline.reports.steps import next_steps, why_beside
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.reports.waiting import waits_for
 from drysweep_pipeline.values import Outcome
@@ -143,18 +143,11 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
         put(f"report: {facts['report']}")
     below = [*_waiting(home, campaign), *_next(home, campaign, facts["why"])]
     if facts["why"]:
-        put(f"why it does not go quiet: {_why(facts['why'], below)}")
+        put(f"why it does not go quiet: {why_beside(facts['why'], below)}")
     for line in below:
         put(line)
     put(facts["verdict"])
     return code
-
-
-def _why(why: dict[str, str], below: list[str]) -> str:
-    """Return why it does not go quiet and what helps, which is left out where it is a command that stands below."""
-    command = why["lever"].partition("`")[2].partition("`")[0]
-    below_already = command and any(line.strip().startswith(command) for line in below)
-    return why["sentence"] if below_already else f"{why['sentence']}; {why['lever']}"
 
 
 def _merging(home: Home, campaign: Campaign, rounds: int) -> str | None:

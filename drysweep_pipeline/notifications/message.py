@@ -11,7 +11,7 @@ from drysweep_pipeline.history.reading import Row
 from drysweep_pipeline.notifications.record import Notice
 from drysweep_pipeline.reports.failures import failures
 from drysweep_pipeline.reports.since import lines
-from drysweep_pipeline.reports.steps import Step
+from drysweep_pipeline.reports.steps import Step, why_beside
 from drysweep_pipeline.reports.text import safe_text
 from drysweep_pipeline.wording import cut
 
@@ -61,7 +61,13 @@ def reasons(body: Mapping[str, Any]) -> Iterator[str]:
     if body["untold_failures"]:
         yield f"and {body['untold_failures']} more that did not run"
     if why := body["why"]:
-        yield safe_text(f"why it does not go quiet: {why['sentence']}; {why['lever']}")
+        yield safe_text(f"why it does not go quiet: {why_beside(why, _commands(body))}")
+
+
+def _commands(body: Mapping[str, Any]) -> list[str]:
+    """Return the commands that stand below: the answers that are waited for, and what may be done next."""
+    answers = body["waits_for"]["commands"] if body["waits_for"] else []
+    return [*answers, *(step["command"] for step in body["next"] if step["command"])]
 
 
 def _lines(body: Mapping[str, Any]) -> Iterator[str]:

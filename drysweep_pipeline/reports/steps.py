@@ -3,7 +3,7 @@
 A command is offered only where it works: a ``resume`` carries the ceilings that it needs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from drysweep_pipeline.convergence import exceeded
@@ -54,6 +54,13 @@ def next_steps(stand: Stand, sweep: str, option: str = "", why: Mapping[str, str
         case _:
             steps = (Step("Look again later", f"drysweep status {stand.name}{option}"),)
     return steps
+
+
+def why_beside(why: Mapping[str, str], below: Iterable[str]) -> str:
+    """Return why it does not go quiet and what helps, which is left out where it is a command that stands below."""
+    command = why["lever"].partition("`")[2].partition("`")[0]
+    below_already = command and any(line.strip().startswith(command) for line in below)
+    return why["sentence"] if below_already else f"{why['sentence']}; {why['lever']}"
 
 
 def _on(stand: Stand, run: str, option: str, text: str) -> Iterator[Step]:

@@ -114,7 +114,9 @@ def test_receivers_are_told_once_of_what_they_asked_for_and_first_of_the_differe
     assert first_said.startswith(f"since {same.id} (7 days, converged): 1 fresh"), "right after the name"
     assert told["why"]["sentence"] in "".join(told["lines"])
     assert f"  drysweep resume small/{capped.id} --rounds 3 --home {place / 'home'}" in told["lines"]
-    assert told["why"]["lever"].partition("`")[0] in json.dumps(posted(httpserver, SECRET_PATH)[-1])
+    assert "drysweep resume" in told["why"]["lever"]
+    for text in ("\n".join(told["lines"]), json.dumps(posted(httpserver, SECRET_PATH)[-1])):
+        assert text.count("drysweep resume") == 1, "once, where it can be pasted"
     people.answer(capped, Answer("resume", "ann", rounds=9))
     run_to_its_end(capped)
     assert notify(capped) == ()
