@@ -23,7 +23,7 @@ def no_more() -> None:
 
 def posted(
     url: str,
-    seconds: float = 10,
+    seconds: float = 200,
     more: More = no_more,
     max_bytes: int = 1 << 20,
     underway: Children | None = None,

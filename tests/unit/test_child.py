@@ -20,7 +20,13 @@ from drysweep_pipeline.children.program import Program, environment
 from drysweep_pipeline.children.underway import Children
 from drysweep_pipeline.errors import FinderError
 
-SOON = 15.0
+# Less than what sleeps here would take, and enough for what ends at once, however busy the machine is.
+SOON = 45.0
+
+
+def minute(name: str) -> str:
+    """Return a minute and some, in seconds, that nothing else sleeps for, not even the same test in another process."""
+    return f"61.{name}{os.getpid():07}"
 
 
 def program(folder: Path, code: str, **caps: int) -> Program:
@@ -31,7 +37,7 @@ def shell(folder: Path, script: str) -> Program:
     return Program(("/bin/sh", "-c", script), folder, environment(folder, (), {}))
 
 
-def said(asked: Program, given: bytes = b"", seconds: float = 30) -> list[bytes]:
+def said(asked: Program, given: bytes = b"", seconds: float = 200) -> list[bytes]:
     with Child(asked) as child:
         return list(lines(child, given, seconds))
 
@@ -109,23 +115,23 @@ def test_a_child_inherits_no_file_that_we_have_open_and_no_ignored_signal(tmp_pa
 
 def test_a_child_that_sleeps_is_ended_at_its_deadline(tmp_path: Path) -> None:
     with quickly(), pytest.raises(FinderError, match=r"timeout: still running after 0.3 s") as raised:
-        said(shell(tmp_path, "sleep 61.01"), seconds=0.3)
+        said(shell(tmp_path, f"sleep {minute('01')}"), seconds=0.3)
     assert raised.value.status == "timeout"
-    assert left_of("sleep 61.01") == []
+    assert left_of(f"sleep {minute('01')}") == []
 
 
 def test_a_child_that_ignores_being_told_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "GRACE_SECONDS", 0.2)
-    deaf = program(
-        tmp_path, "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(61.02)"
-    )
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(MINUTE)"
+    deaf = program(tmp_path, code.replace("MINUTE", minute("02")))
     with quickly(), Child(deaf) as child:
         assert child.line(time.monotonic() + SOON, SOON) == b"deaf"
         child.close(0.2)
-    assert left_of("61.02") == []
+    assert left_of(minute("02")) == []
 
 
-def test_a_child_that_is_told_to_end_may_clean_up(tmp_path: Path) -> None:
+def test_a_child_that_is_told_to_end_may_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "GRACE_SECONDS", 200.0)
     script = "trap 'echo gone > cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
     with Child(shell(tmp_path, script)) as child:
         assert child.line(time.monotonic() + SOON, SOON) == b"ready"
@@ -134,37 +140,38 @@ def test_a_child_that_is_told_to_end_may_clean_up(tmp_path: Path) -> None:
 
 def test_a_grandchild_that_holds_the_output_open_is_not_waited_for_and_does_not_stay(tmp_path: Path) -> None:
     with quickly():
-        assert said(shell(tmp_path, "sleep 61.03 & echo answer")) == [b"answer"]
-    assert left_of("sleep 61.03") == []
+        assert said(shell(tmp_path, f"sleep {minute('03')} & echo answer")) == [b"answer"]
+    assert left_of(f"sleep {minute('03')}") == []
 
 
 def test_a_grandchild_that_prints_for_ever_cannot_hold_us_up(tmp_path: Path) -> None:
-    script = "(while :; do echo noise 61.04; sleep 0.01; done) & echo answer"
+    script = f"(while :; do echo noise {minute('04')}; sleep 0.01; done) & echo answer"
     with quickly():
         out = said(shell(tmp_path, script))
     assert b"answer" in out
-    assert left_of("noise 61.04") == []
+    assert left_of(minute("04")) == []
 
 
 def test_a_grandchild_that_left_the_session_cannot_hold_us_up_either(tmp_path: Path) -> None:
-    code = "import os, time\nif os.fork() == 0:\n os.setsid(); time.sleep(20)\nelse:\n print('answer')"
+    code = "import os, time\nif os.fork() == 0:\n os.setsid(); time.sleep(600)\nelse:\n print('answer')"
     with quickly():
         assert said(program(tmp_path, code)) == [b"answer"]
 
 
 def test_nothing_that_a_child_leaves_behind_lives_on_however_far_it_went(tmp_path: Path) -> None:
     away = "import os, sys, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
-    away += "  [os.close(n) for n in (0, 1, 2)]\n  os.execve('/bin/sleep', ['sleep', MARK], {})\n os._exit(0)\n"
+    away += "  [os.close(n) for n in (0, 1, 2)]\n  os.execve('/bin/sleep', ['sleep', 'MINUTE'], {})\n os._exit(0)\n"
+    first, second = (away.replace("MINUTE", minute(name)) for name in ("11", "12"))
     with quickly():
-        assert said(program(tmp_path, away.replace("MARK", "'61.11'") + "print('answer')")) == [b"answer"]
-        assert there_now("sleep 61.11") == []
+        assert said(program(tmp_path, first + "print('answer')")) == [b"answer"]
+        assert there_now(minute("11")) == []
         with pytest.raises(FinderError, match="timeout"):
-            said(program(tmp_path, away.replace("MARK", "'61.12'") + "time.sleep(60)"), seconds=0.5)
-    assert there_now("sleep 61.12") == []
+            said(program(tmp_path, second + "time.sleep(60)"), seconds=0.5)
+    assert there_now(minute("12")) == []
 
 
 def test_children_are_found_where_the_kernel_lists_none(tmp_path: Path) -> None:
-    with Child(shell(tmp_path, "echo $PPID $$; exec sleep 61.14")) as child:
+    with Child(shell(tmp_path, "echo $PPID $$; exec sleep 61")) as child:
         told = child.line(time.monotonic() + SOON, SOON) or b""
         minding, own = map(int, told.split())
         assert (leash._parent_of(own), leash._parent_of(minding)) == (minding, os.getpid())
@@ -172,31 +179,36 @@ def test_children_are_found_where_the_kernel_lists_none(tmp_path: Path) -> None:
 
 
 def test_nothing_lives_on_whenever_a_child_is_killed(tmp_path: Path) -> None:
-    script = "setsid sh -c 'setsid sleep 61.15 & sleep 61.15' & sleep 61.15 & echo up; exec sleep 61.15"
+    script = "setsid sh -c 'setsid sleep T & sleep T' & sleep T & echo up; exec sleep T".replace("T", minute("15"))
     for number in range(12):
         with Child(shell(tmp_path, script)) as child:
             if number % 2:
                 child.line(time.monotonic() + SOON, SOON)
             time.sleep(0.004 * number)
             child.close(0)
-    assert there_now("sleep 61.15") == []
+    assert there_now(minute("15")) == []
 
 
-def test_what_a_child_started_may_still_say_its_last_words(tmp_path: Path) -> None:
+def test_what_a_child_started_may_still_say_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Who minds it waits as long as the slowest machine may take.
+    minding = Path(leash.__file__).read_text(encoding="utf-8")
+    assert "_LINGER_SECONDS = 0.3" in minding
+    (tmp_path / "leash.py").write_text(minding.replace("_LINGER_SECONDS = 0.3", "_LINGER_SECONDS = 200.0"))
+    monkeypatch.setattr(children, "_LEASH", tmp_path / "leash.py")
     assert said(shell(tmp_path, "(sleep 0.05; echo last) & echo first")) == [b"first", b"last"]
 
 
 def test_a_child_that_stops_who_minds_it_is_ended_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "_MINDED_SECONDS", 0.3)
     with quickly(), pytest.raises(FinderError, match="timeout"):
-        said(shell(tmp_path, "kill -STOP $PPID; exec sleep 61.13"), seconds=0.3)
-    assert left_of("sleep 61.13") == []
+        said(shell(tmp_path, f"kill -STOP $PPID; exec sleep {minute('13')}"), seconds=0.3)
+    assert left_of(f"sleep {minute('13')}") == []
 
 
 def test_children_of_a_child_that_hangs_end_with_it(tmp_path: Path) -> None:
     with quickly(), pytest.raises(FinderError, match="timeout"):
-        said(shell(tmp_path, "sleep 61.05 & sleep 61.05 & wait"), seconds=0.3)
-    assert left_of("sleep 61.05") == []
+        said(shell(tmp_path, f"sleep {minute('05')} & sleep {minute('05')} & wait"), seconds=0.3)
+    assert left_of(f"sleep {minute('05')}") == []
 
 
 def test_a_child_that_prints_without_end_is_cut_short(tmp_path: Path) -> None:
@@ -267,21 +279,28 @@ def test_one_who_is_asked_again_and_again_answers_line_by_line(tmp_path: Path) -
 
 
 def test_an_interruption_kills_the_child_at_once(tmp_path: Path) -> None:
-    deaf = shell(tmp_path, "trap '' TERM; echo deaf; sleep 61.06")
-    interrupted = threading.Timer(0.5, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
-    interrupted.start()
-    with quickly(), pytest.raises(KeyboardInterrupt):
-        said(deaf)
-    assert left_of("sleep 61.06") == []
+    deaf = shell(tmp_path, f"trap '' TERM; echo deaf; sleep {minute('06')}")
+    # A moment after it has spoken, when the next line is waited for.
+    interrupted = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+
+    def heard(child: Child) -> None:
+        for _ in lines(child, b"", 200):
+            interrupted.start()
+
+    with quickly(), pytest.raises(KeyboardInterrupt), Child(deaf) as child:
+        heard(child)
+    assert left_of(minute("06")) == []
 
 
 def test_leaving_children_kills_all_that_still_run_and_starts_no_more(tmp_path: Path) -> None:
     ended: list[str] = []
+    up = threading.Barrier(4)
 
     def wait(group: Children) -> None:
         try:
-            with group.started(shell(tmp_path, "trap '' TERM; echo up; sleep 61.07")) as child:
-                list(lines(child, b"", 60))
+            with group.started(shell(tmp_path, f"trap '' TERM; echo up; sleep {minute('07')}")) as child:
+                for _ in lines(child, b"", 200):
+                    up.wait()
         except FinderError as error:
             ended.append(str(error))
 
@@ -290,11 +309,11 @@ def test_leaving_children_kills_all_that_still_run_and_starts_no_more(tmp_path: 
             threads = [threading.Thread(target=wait, args=(group,)) for _ in range(3)]
             for thread in threads:
                 thread.start()
-            time.sleep(0.5)
+            up.wait(200)
         for thread in threads:
             thread.join()
     assert ended == ["died of SIGKILL"] * 3
-    assert left_of("sleep 61.07") == []
+    assert left_of(minute("07")) == []
     with pytest.raises(FinderError, match="interrupted"), group.started(shell(tmp_path, "true")):
         pass
 
@@ -305,17 +324,14 @@ import os, sys, time
 from pathlib import Path
 from drysweep_pipeline.children.child import Child
 from drysweep_pipeline.children.program import Program
-script = "setsid sleep 61.08 & echo up; exec sleep 61.08"
+script = "setsid sleep {minute("08")} & echo up; exec sleep {minute("08")}"
 child = Child(Program(("/bin/sh", "-c", script), Path({str(tmp_path)!r}), {{}}))
-child.line(time.monotonic() + 30, 30)
+child.line(time.monotonic() + {SOON}, {SOON})
 os.kill(os.getpid(), 9)
 """
     with pytest.raises(FinderError, match="died of SIGKILL"):
         said(Program((sys.executable, "-c", code), Path.cwd(), {**environment(tmp_path, (), {}), "PYTHONPATH": "."}))
-    until = time.monotonic() + SOON
-    while left_of("61.08") and time.monotonic() < until:
-        time.sleep(0.05)
-    assert left_of("61.08") == []
+    assert left_of(minute("08")) == []
 
 
 def test_many_children_leave_no_file_open(tmp_path: Path) -> None:

@@ -144,6 +144,8 @@ def test_who_cannot_take_its_rules_on_is_not_started(tmp_path: Path) -> None:
 
 @needs_landlock
 def test_a_confined_child_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    # A minute and some, for which nothing else sleeps.
+    minute = f"61.09{os.getpid():07}"
     code = f"""
 import os, sys, time
 from pathlib import Path
@@ -151,15 +153,15 @@ from drysweep_pipeline.children.child import Child
 from drysweep_pipeline.children.program import Program, environment
 from drysweep_pipeline.children.confinement import Confinement
 folder = Path({str(tmp_path)!r})
-program = Program(("/bin/sh", "-c", "echo up; exec sleep 61.09"), folder, environment(folder, (), {{}}),
+program = Program(("/bin/sh", "-c", "echo up; exec sleep {minute}"), folder, environment(folder, (), {{}}),
                   confinement=Confinement((folder,)))
 child = Child(program)
-child.line(time.monotonic() + 30, 30)
+child.line(time.monotonic() + 200, 200)
 os.kill(os.getpid(), 9)
 """
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
     until = time.monotonic() + 60
-    marked = ["sleep", "61.09"]
+    marked = ["sleep", minute]
     while marked in [each.info["cmdline"] for each in psutil.process_iter(["cmdline"])] and time.monotonic() < until:
         time.sleep(0.05)
     assert marked not in [each.info["cmdline"] for each in psutil.process_iter(["cmdline"])]
