@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from drysweep_pipeline.engine.wave import wave
 from drysweep_pipeline.errors import Busy, FinderError
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.judges import JUDGES, Question, Ruling
+from drysweep_pipeline.judges.python import PARALLEL
 from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.reports.summary import summary
 from drysweep_pipeline.values import Usage, Verdict
@@ -218,8 +220,6 @@ NO_VERDICTS = [
     ("say('confirmed'); sys.exit(3)", "exited with 3"),
     ("say('confirmed'); sys.stdout.flush(); os.kill(os.getpid(), 11)", "died of SIGSEGV"),
     ("raise RuntimeError('it broke')", "RuntimeError: it broke"),
-    ("time.sleep(60)", "timeout: still running after 6 s"),
-    ("say('confirmed'); sys.stdout.flush(); time.sleep(60)", "timeout: still running after 6 s"),
     ("print('x' * 2_000_000)", "truncated"),
     ("os.write(1, b'\\xff{}')", "which is not one JSON object"),
 ]
@@ -229,12 +229,21 @@ def test_what_is_no_verdict_leaves_its_finding_undecided_and_no_other(tmp_path: 
     registry(tmp_path / "registry", {f"case{index:02d}": None for index in range(len(NO_VERDICTS))})
     cases = {f"case{index:02d}": says for index, (says, _) in enumerate(NO_VERDICTS)}
     says = f"exec({cases!r}.get(finding['service'], \"say('rejected')\"))"
-    told = one_round(tmp_path, home, command(tmp_path, says, timeout_s=6))
+    told = one_round(tmp_path, home, command(tmp_path, says, timeout_s=200))
     assert (told["confirmed"], told["rejected"], told["undecided"]) == (0, 2, len(NO_VERDICTS))
     landed = verdicts(home)
     for index, (says, why) in enumerate(NO_VERDICTS):
         assert why in landed[f"case{index:02d}"]["reason"], says
     assert told["calls"] == 1 + len(landed)
+
+
+@pytest.mark.parametrize("says", ["pass", "say('confirmed'); sys.stdout.flush()"], ids=["nothing", "a verdict"])
+def test_a_program_that_goes_on_past_its_deadline_gave_no_verdict_whatever_it_said(
+    tmp_path: Path, home: Home, says: str
+) -> None:
+    told = one_round(tmp_path, home, command(tmp_path, f"{says}\ntime.sleep(600)", timeout_s=1))
+    assert (told["undecided"], told["calls"]) == (2, 1 + 2)
+    assert {row["reason"] for row in verdicts(home).values()} == {"timeout: still running after 1 s"}
 
 
 def test_a_reason_is_kept_whatever_is_in_it(tmp_path: Path, home: Home) -> None:
@@ -272,7 +281,6 @@ ANSWERS = [
     ("sys.exit('no more')", "undecided", "SystemExit: no more"),
     ("os._exit(0)", "undecided", "exited without an answer"),
     ("os.kill(os.getpid(), 9)", "undecided", "died of SIGKILL"),
-    ("time.sleep(60)", "undecided", "timeout: still running after 6 s"),
 ]
 
 
@@ -281,13 +289,20 @@ def test_what_a_function_does_over_one_finding_is_its_answer_on_that_one_alone(t
     functions = "".join(f"def case{index:02d}():\n    {says}\n" for index, (says, *_) in enumerate(ANSWERS))
     rule = "def rule(finding, material):\n    case = globals().get(finding['service'])\n"
     rule += "    return case() if case else 'confirmed'\n"
-    told = one_round(tmp_path, home, python(tmp_path, functions + rule, timeout_s=6))
+    told = one_round(tmp_path, home, python(tmp_path, functions + rule, timeout_s=200))
     landed = verdicts(home)
     for index, (says, verdict, why) in enumerate(ANSWERS):
         row = landed[f"case{index:02d}"]
         assert (row["verdict"], why in (row["reason"] or "")) == (verdict, True), (says, row)
     assert {landed["api"]["verdict"], landed["db"]["verdict"]} == {"confirmed"}
     assert told["calls"] == 1 + len(landed)
+
+
+def test_a_function_that_hangs_over_one_finding_leaves_that_one_undecided_alone(tmp_path: Path, home: Home) -> None:
+    rule = "def rule(finding, material):\n    time.sleep(600 if finding['service'] == 'api' else 0)\n"
+    told = one_round(tmp_path, home, python(tmp_path, f"{rule}    return 'confirmed'", timeout_s=6))
+    assert (told["undecided"], told["confirmed"]) == (1, 1)
+    assert reason(home) == "timeout: still running after 6 s"
 
 
 @pytest.mark.parametrize(
@@ -298,11 +313,11 @@ def test_what_a_function_does_over_one_finding_is_its_answer_on_that_one_alone(t
         (
             "import no_such_module",
             "judging:rule",
-            "ModuleNotFoundError: No module named 'no_such_module' (judging.py:1)",
+            "ModuleNotFoundError: No module named 'no_such_module' (judging.py:2)",
         ),
         ("def rule(:", "judging:rule", "SyntaxError"),
         ("import os; os._exit(3)", "judging:rule", "exited with 3"),
-        ("import time; time.sleep(60)", "judging:rule", "timeout"),
+        ("import time; time.sleep(600)", "judging:rule", "timeout"),
         ("", "nowhere:rule", "ModuleNotFoundError"),
     ],
 )
@@ -310,10 +325,10 @@ def test_a_function_that_cannot_be_had_leaves_all_undecided_without_trying_for_e
     tmp_path: Path, home: Home, text: str, call: str, why: str
 ) -> None:
     registry(tmp_path / "registry", {f"s{number}": None for number in range(20)})
-    (tmp_path / "judging.py").write_text(text)
-    began = time.monotonic()
-    told = one_round(tmp_path, home, {"kind": "python", "call": call, "timeout_s": 6})
-    assert time.monotonic() - began < 60
+    tried = tmp_path / "tried"
+    (tmp_path / "judging.py").write_text(f"open({str(tried)!r}, 'a').write('x')\n{text}")
+    told = one_round(tmp_path, home, {"kind": "python", "call": call, "timeout_s": 2 if "sleep" in text else 200})
+    assert not tried.exists() or len(tried.read_text()) <= PARALLEL
     assert told["undecided"] == 22
     assert why in reason(home)
     assert "judge_failed" in [event["name"] for event in told["events"]]
@@ -462,7 +477,13 @@ def wait_for(path: Path, lines: int) -> None:
 
 
 def alive(children: list[psutil.Process]) -> list[psutil.Process]:
-    return [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    found = []
+    for child in children:
+        # One may end between two questions about it.
+        with suppress(psutil.NoSuchProcess):
+            if child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
+                found.append(child)
+    return found
 
 
 @pytest.mark.parametrize("kind", ["command", "python"])
