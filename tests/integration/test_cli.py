@@ -297,7 +297,7 @@ def test_a_recorded_campaign_is_replayed_under_another_k(swept: Path, capsys: py
 
 
 def test_a_campaign_interrupted_at_the_terminal_returns_130_and_goes_on(place: Path) -> None:
-    path = declare(place, {"labels": NO_OWNER, "slow": SLOW}, slow={"timeout_s": 5})
+    path = declare(place, {"labels": NO_OWNER, "slow": SLOW}, slow={"timeout_s": 250})
     command = [sys.executable, "-m", "drysweep_pipeline.cli", "run", str(path), *OLD, "--campaign", "mine"]
     environment = {**os.environ, "DRYSWEEP_HOME": str(place / "home")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -279,7 +279,7 @@ def test_a_foreign_reader_of_the_ledger_is_waited_for_and_then_named(tmp_path: P
     campaign = begin(declare(tmp_path, {"labels": NO_OWNER}), home)
     code = (
         "import duckdb, sys, time; c = duckdb.connect(sys.argv[1], read_only=True);"
-        "print('open', flush=True); time.sleep(60)"
+        "print('open', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(campaign.home.ledger)], stdout=subprocess.PIPE) as reader:
         assert reader.stdout is not None

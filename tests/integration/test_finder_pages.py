@@ -1,12 +1,13 @@
 """Each kind of finder has a page, and the example on it can be copied as it is."""
 
+import random
 import re
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -45,16 +46,24 @@ def test_the_example_of_the_page_on_services_finds_and_judges_what_it_says(
 @contextmanager
 def served(program: Path) -> Iterator[int]:
     """Run a service until the block is left; yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with subprocess.Popen([sys.executable, str(program), str(port)], stderr=subprocess.DEVNULL) as running:
         try:
             until = time.monotonic() + 120
-            while not answers(port) and time.monotonic() < until:
+            while running.poll() is None and not answers(port) and time.monotonic() < until:
                 time.sleep(0.05)
+            assert running.poll() is None
             yield port
         finally:
             running.kill()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, of those that a system gives to nobody who asks for any."""
+    for port in random.sample(range(20_000, 28_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("a hundred ports are taken")
 
 
 def answers(port: int) -> bool:

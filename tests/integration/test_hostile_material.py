@@ -95,7 +95,7 @@ def test_a_report_on_hostile_names_holds_nothing_that_runs_or_steers(swept: Camp
 def test_a_table_that_is_really_a_file_is_not_there(swept: Campaign, sql: str) -> None:
     snapshot = next(swept.home.snapshots.iterdir())
     with sandbox.locked(snapshot / DATABASE) as connection, pytest.raises(FinderError):
-        sandbox.run(connection, sql, {}, seconds=10, max_rows=10)
+        sandbox.run(connection, sql, {}, seconds=200, max_rows=10)
 
 
 def test_what_is_packed_in_the_material_is_not_unpacked(swept: Campaign) -> None:

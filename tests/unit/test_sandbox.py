@@ -72,7 +72,7 @@ def test_tables_of_the_material_may_be_read_whatever_they_are_called(query: str)
 )
 def test_a_query_that_fails_at_a_value_of_several_lines_says_what_is_wrong_with_it(query: str, reason: str) -> None:
     with scratch() as connection, pytest.raises(FinderError) as failed:
-        run(connection, f"select {query}", {}, seconds=10, max_rows=10)
+        run(connection, f"select {query}", {}, seconds=200, max_rows=10)
     assert str(failed.value) == reason
 
 
