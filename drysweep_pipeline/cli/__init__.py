@@ -3,8 +3,13 @@
 import os
 import sys
 
+from drysweep_pipeline import interruption
+
 try:
-    from drysweep_pipeline.cli.app import main
+    with interruption.noting():
+        from drysweep_pipeline.cli.app import main
+
+        interruption.check()
 except KeyboardInterrupt:  # in the first moments, nobody else is there to say so
     sys.stderr.write("interrupted\n")
     os._exit(130)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -118,10 +119,19 @@ def main(arguments: list[str] | None = None) -> int:
         return refusing.unreadable(broken, as_json=as_json)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     refusing.forget_how_it_goes_on()
+    # Whoever calls this in a process of their own has their own way with signals.
+    with interruption.noting() if arguments is None else nullcontext():
+        return _code_of(given, as_json=as_json, whole=arguments is None)
+
+
+def _code_of(given: list[str], *, as_json: bool, whole: bool) -> int:
+    """Run a command and return its exit code; what went wrong is said."""
     try:
         code = app(given, prog_name="drysweep", standalone_mode=False, obj=as_json)
     except DrysweepError as error:
-        return refusing.refuse(error, as_json=as_json)
+        if not interruption.came():
+            return refusing.refuse(error, as_json=as_json)
+        code = refusing.INTERRUPTED
     except _UsageError as error:
         return refusing.misused(error, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
@@ -133,11 +143,12 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if (refused := system.refusal(error)) is not None:
             return refusing.refuse(refused, as_json=as_json)
-        if not interruption.is_one(error):
+        # What a library makes of an interruption may be any error of its own.
+        if not (interruption.is_one(error) or interruption.came()):
             return refusing.unexpected(error, given, as_json=as_json)
         code = refusing.INTERRUPTED
     if code == refusing.INTERRUPTED:
-        return _interrupted(as_json, whole=arguments is None)
+        return _interrupted(as_json, whole=whole)
     return code if isinstance(code, int) else 0
 
 

@@ -331,6 +331,30 @@ def test_who_interrupts_again_while_the_first_is_dealt_with_is_told_how_it_goes_
     assert "small/mine" not in capsys.readouterr().err
 
 
+# Swallows a signal before a campaign's first round, as a library may that is imported then.
+SWALLOWED = """
+import os, signal, sys
+from drysweep_pipeline.cli import driving, main
+
+def swallows(*_):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except KeyboardInterrupt:
+        pass
+
+driving._say_what_it_overtakes = swallows
+sys.exit(main())
+"""
+
+
+def test_an_interruption_that_was_swallowed_before_the_first_round_holds_before_anything_is_asked(place: Path) -> None:
+    command = [sys.executable, "-c", SWALLOWED, "run", str(declare(place, {"labels": NO_OWNER})), *OLD]
+    done = subprocess.run([*command, "--campaign", "mine", "--home", str(place / "home")], capture_output=True)
+    assert done.returncode == 130, done.stderr.decode()
+    assert done.stderr.startswith(b"interrupted; `drysweep resume small/mine --home ")
+    assert list(Home(place / "home").sweep("small").landing("mine").glob("r*/calls.jsonl")) == []
+
+
 def test_a_query_whose_values_json_or_python_lacks_is_answered_or_refused(
     swept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

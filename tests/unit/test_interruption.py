@@ -56,6 +56,31 @@ def test_an_interruption_that_nobody_can_catch_where_it_is_raised_is_not_shown_a
     assert shown == ["a fault"]
 
 
+# Has a library log each of these errors, as one does that is interrupted while it closes what it has open.
+LOGGED = """
+import logging
+from drysweep_pipeline import interruption
+
+with interruption.noting():
+    for error in (KeyboardInterrupt, ValueError):
+        try:
+            raise error
+        except BaseException:
+            logging.getLogger("library").error("at %s", error.__name__, exc_info=True)
+try:
+    raise KeyboardInterrupt
+except KeyboardInterrupt:
+    logging.getLogger("library").exception("afterwards")
+"""
+
+
+def test_an_interruption_that_a_library_logs_is_not_shown_as_a_fault_and_other_errors_are() -> None:
+    # In a process where nobody else has seen to what is logged.
+    told = subprocess.run([sys.executable, "-c", LOGGED], capture_output=True, text=True, check=True).stderr
+    assert "at KeyboardInterrupt" not in told
+    assert ("at ValueError" in told, "afterwards" in told) == (True, True)
+
+
 @pytest.mark.usefixtures("swallowed")
 def test_what_came_before_signals_were_noted_interrupts_nothing() -> None:
     with interruption.noting():
@@ -81,6 +106,34 @@ def test_what_duckdb_makes_of_an_interruption_is_said_as_one(
 def test_another_error_of_the_same_kind_is_none() -> None:
     assert not interruption.is_one(RuntimeError("no query was interrupted"))
     assert not interruption.is_one(duckdb.IOException("IO Error: x"))
+
+
+# Makes another error of a signal, as a library does that calls back into Python; the last two words say which.
+TURNED = """
+import os, signal, sys
+from drysweep_pipeline import errors
+from drysweep_pipeline.cli import doctor, main
+
+name, kind = sys.argv.pop(), sys.argv.pop()
+
+def asked(*_):
+    try:
+        os.kill(os.getpid(), getattr(signal, name))
+    except KeyboardInterrupt as interrupted:
+        raise {"its own": ValueError, "ours": errors.IntegrityError}[kind]("it failed: KeyboardInterrupt") from None
+
+doctor.home_of = asked
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("kind", ["its own", "ours"])
+def test_an_error_that_somebody_made_of_an_interruption_is_said_as_one(kind: str, name: str) -> None:
+    command = [sys.executable, "-c", TURNED, "doctor", kind, name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (refusing.INTERRUPTED, 1), done.stderr
+    assert done.stderr.startswith("interrupted; ")
 
 
 # Signals itself while Python takes itself apart, when it has no handlers of ours any more.
