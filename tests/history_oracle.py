@@ -44,6 +44,7 @@ _ANSWERED = {"accept": "accepted", "redraft": "returned", "stop": "stopped"}
 _PAYLOAD = ("severity", "subject", "kind", "scope", "title", "path", "line", "owner", "evidence", "attributes")
 _SEVERITIES = ("blocker", "major", "minor", "nit")
 OPEN = ("open", "reopened", "escalated")
+_CALM = ("contested", "accepted_risk", "rejected")
 SETTLED = ("contested", "accepted_risk", "declined", "rejected")
 
 
@@ -592,6 +593,7 @@ class Oracle:
             **said,
             "change": change,
             "open_again": again,
+            "raised_from": self._raised_from(now, a, b) if in_b and by_a and by_b not in _CALM else None,
             "sighted_in_a": in_a,
             "sighted_in_b": in_b,
             "looked_for": None if in_b else b.stands[0] == "converged" and self._looked_for(fp, b),
@@ -604,6 +606,16 @@ class Oracle:
             "apart": b.as_of - a.as_of,
             "days_apart": (b.as_of.date() - a.as_of.date()).days,
         }
+
+    def _raised_from(self, now: Row, a: Campaign, b: Campaign) -> str | None:
+        """How bad a finding was at the end of a, where it was worse at the end of b and is now."""
+        said = [
+            (each.place[:2], _SEVERITIES.index(each.payload(now["fp"])["severity"]))
+            for each in sorted(self.rounds, key=lambda each: each.place)
+            if any(str(row["fp"]) == now["fp"] for row in each.rows)
+        ]
+        then, later = ([bad for at, bad in said if at <= (end.as_of, end.seq)][-1] for end in (a, b))
+        return _SEVERITIES[then] if max(later, _SEVERITIES.index(now["severity"])) < then else None
 
     def _again(
         self, events: Iterable[Row], a: Campaign, b: Campaign, status_a: str, before_b: str, by_b: str

@@ -124,7 +124,7 @@ _PREVIOUS = f"""
 """
 _CHANGES = """
     select
-        d.change, d.open_again, f.severity, f.owner, count(*) as findings,
+        d.change, d.open_again, d.raised_from is not null as raised, f.severity, f.owner, count(*) as findings,
         count(*) filter (d.looked_for) as looked_for
     from campaign_diff($previous, $campaign) d
     join findings f on f.sweep = d.sweep and f.fp = d.fp
@@ -133,11 +133,13 @@ _CHANGES = """
 """
 _CHANGED = f"""
     select
-        d.change, d.open_again, cast(f.fp as varchar) as fp, coalesce(f.label, cast(f.fp as varchar)) as label,
-        f.severity, f.owner, f.status, f.title, f.path, f.line
+        d.change, d.open_again, d.raised_from, cast(f.fp as varchar) as fp,
+        coalesce(f.label, cast(f.fp as varchar)) as label, f.severity, f.owner, f.status, f.title, f.path, f.line
     from campaign_diff($previous, $campaign) d
     join findings f on f.sweep = d.sweep and f.fp = d.fp
-    where d.sweep = $sweep and (list_contains($changes, d.change) or d.open_again is not null)
+    where
+        d.sweep = $sweep
+        and (list_contains($changes, d.change) or d.open_again is not null or d.raised_from is not null)
     order by
         {rank("f.severity")},
         d.change,
@@ -177,18 +179,24 @@ _UNSETTLED = f"""
     limit $most
 """
 _ALL = "true"
-_SAID_NEW = """
-    select fp
-    from campaign_diff($previous, $campaign)
-    where sweep = $sweep and (change in ('fresh', 'reopened') or open_again is not null)
+_SAID_NEW = "change in ('fresh', 'reopened') or open_again is not null"
+# What is reported as worse than before is new to a threshold that it did not reach before.
+_NEW = f"""
+    f.fp in (
+        select fp
+        from campaign_diff($previous, $campaign)
+        where
+            sweep = $sweep
+            and ({_SAID_NEW} or (raised_from is not null and not list_contains($severities, raised_from)))
+    )
 """
-_NEW = f"f.fp in ({_SAID_NEW})"
 # What was rejected is in no difference, and may be listed all the same.
 _NEW_TO = f"""
-    with new as ({_SAID_NEW})
-    select cast(fp as varchar) as fp from new
-    union
-    select cast(f.fp as varchar)
+    select cast(fp as varchar) as fp, {_SAID_NEW} as new
+    from campaign_diff($previous, $campaign)
+    where sweep = $sweep and ({_SAID_NEW} or raised_from is not null)
+    union all
+    select cast(f.fp as varchar), true
     from all_findings f
     join published.campaigns c on c.sweep = f.sweep and c.campaign = f.first_campaign
     join published.campaigns p on p.sweep = f.sweep and p.campaign = $previous
@@ -326,9 +334,12 @@ class Past:
         """Return the findings sighted in the campaign, rejected ones included, the worst first."""
         return rows(self.connection, _FINDINGS, {"sweep": self.sweep, "campaign": self.campaign})
 
-    def new_since(self, previous: str) -> frozenset[str]:
-        """Return the fingerprints of what is fresh, reopened or open again, rejected ones included."""
-        return frozenset(row["fp"] for row in self._named(_NEW_TO, previous=previous))
+    def new_since(self, previous: str) -> dict[str, bool]:
+        """Return by fingerprint what is fresh, reopened or open again, rejected ones included, and what was raised.
+
+        False stands for those that were known and open before, and are only reported as worse now.
+        """
+        return {row["fp"]: row["new"] for row in self._named(_NEW_TO, previous=previous)}
 
     def states(self) -> list[Row]:
         """Return where the findings sighted in the campaign stand, without what they are, in the order of labels."""
@@ -363,9 +374,10 @@ class Past:
         return self._named(_CHANGES, previous=previous)
 
     def changed(self, previous: str, changes: Sequence[str], most: int) -> list[Row]:
-        """Return the findings that changed so, or are open again, since another campaign, the worst first.
+        """Return the findings that changed so, or are open again or reported as worse, since another campaign.
 
-        Rejected ones are left out. ``open_again`` is what such a finding was before; else None.
+        The worst come first, rejected ones are left out. ``open_again`` is what such a finding was before, and
+        ``raised_from`` the severity that it had; else None.
         """
         return self._named(_CHANGED, previous=previous, changes=list(changes), most=most)
 
@@ -380,7 +392,7 @@ class Past:
     def unsettled(self, severities: Sequence[str], most: int | None, *, new_since: str | None = None) -> list[Row]:
         """Return what the campaign sighted of such severities that nothing settled, the worst first; no rejected ones.
 
-        ``new_since``: only what is fresh, reopened or open again since that campaign.
+        ``new_since``: only what is fresh, reopened or open again since that campaign, or was none of them then.
         """
         given = {"severities": list(severities), "most": most}
         if new_since is None:

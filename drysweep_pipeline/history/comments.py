@@ -201,6 +201,10 @@ _DIFFERENCE = {
         "that ran out, or whose configuration changed), accepted_risk, contested, declined or fixed (and taken back), "
         "or rejected; null for all others. With fresh and reopened, that is what is new to b"
     ),
+    "raised_from": (
+        "of what b sighted and was known by a, the severity that it had at the end of a, where it is reported as worse "
+        "since and nothing settles it; null for all others"
+    ),
     "sighted_in_a": "a sighted it",
     "sighted_in_b": "b sighted it",
     "looked_for": (

@@ -549,6 +549,21 @@ with pairs as (
     from known f
     left join lived l on l.sweep = f.sweep and l.fp = f.fp
     left join judged v on v.sweep = f.sweep and v.fp = f.fp
+), worded as (
+    -- How bad it was said to be at the end of a and of b; what never said anything else is left out.
+    select
+        p.sweep,
+        p.fp,
+        arg_max(p.severity, {'as_of': p.as_of, 'seq': p.seq, 'round': p.round}) filter (
+            (p.as_of, p.seq) <= (compared.as_of_a, compared.seq_a)
+        ) as severity_by_a,
+        arg_max(p.severity, {'as_of': p.as_of, 'seq': p.seq, 'round': p.round}) filter (
+            (p.as_of, p.seq) <= (compared.as_of_b, compared.seq_b)
+        ) as severity_by_b
+    from published.payloads p
+    join compared using (sweep)
+    semi join (select sweep, fp from published.former_payload) other on other.sweep = p.sweep and other.fp = p.fp
+    group by p.sweep, p.fp
 ), ran as (
     select distinct r.sweep, r.campaign, r.round, r.strategy, r.angle, rounds.snapshot
     from published.strategy_runs r
@@ -609,6 +624,18 @@ select
         when stood.before_b in ('contested', 'accepted_risk', 'declined', 'rejected') then stood.before_b
         when 'fixed' in (stood.by_a, stood.before_b) and stood.by_b <> 'fixed' then 'fixed'
     end as open_again,
+    case
+        when
+            f.in_b
+            and f.by_a
+            and stood.by_b not in ('contested', 'accepted_risk', 'rejected')
+            and list_position(['blocker', 'major', 'minor', 'nit'], worded.severity_by_a)
+            > greatest(
+                list_position(['blocker', 'major', 'minor', 'nit'], worded.severity_by_b),
+                list_position(['blocker', 'major', 'minor', 'nit'], f.severity)
+            )
+            then worded.severity_by_a
+    end as raised_from,
     f.status,
     f.severity,
     f.title,
@@ -631,6 +658,7 @@ join stood on stood.sweep = f.sweep and stood.fp = f.fp
 left join reopened_in_b on reopened_in_b.sweep = f.sweep and reopened_in_b.fp = f.fp
 left join run_out on run_out.sweep = f.sweep and run_out.fp = f.fp
 left join looked_for on looked_for.sweep = f.sweep and looked_for.fp = f.fp
+left join worded on worded.sweep = f.sweep and worded.fp = f.fp
 where
     f.in_a
     or f.in_b

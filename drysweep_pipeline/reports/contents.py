@@ -25,10 +25,11 @@ from drysweep_pipeline.values import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The sweep's campaign before this one, and the fingerprints of what is new since."""
+    """The sweep's campaign before this one, and the fingerprints of what is new, or only worse, since."""
 
     campaign: str
     new: frozenset[str]
+    raised: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +115,8 @@ def _gathered(home: Home, past: Past, asked: Asked) -> Contents:
 
 def _before(past: Past) -> Before | None:
     previous = past.previous()
-    return Before(previous["campaign"], past.new_since(previous["campaign"])) if previous else None
+    if previous is None:
+        return None
+    since = past.new_since(previous["campaign"])
+    new = frozenset(fp for fp, is_new in since.items() if is_new)
+    return Before(previous["campaign"], new, frozenset(since) - new)

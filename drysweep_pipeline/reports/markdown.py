@@ -65,7 +65,7 @@ def _since(told: Mapping[str, Any] | None) -> Iterator[str]:
         yield from (cell(limits(told), limit=2000), "")
     yield from (f"- {cell(name_of(row), limit=500)}" for row in told["named"])
     if told["unnamed"]:
-        yield f"- and {told['unnamed']} more that are fresh or reopened"
+        yield f"- and {told['unnamed']} more that are fresh, back or worse"
     if told["named"]:
         yield ""
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from uuid import UUID, uuid5
 
 from drysweep_pipeline.history.reading import Row
-from drysweep_pipeline.reports.contents import Contents
+from drysweep_pipeline.reports.contents import Before, Contents
 from drysweep_pipeline.reports.flat import head_of, is_cut_short, looked_again
 from drysweep_pipeline.reports.settled import how_settled
 from drysweep_pipeline.reports.text import at_angle, json_text, safe_lines, safe_text, shortened
@@ -140,8 +140,14 @@ def _result(said: Contents, row: Row, index: Mapping[str, int], base: str, evide
         "properties": {name: _cut(value) for name, value in properties.items()},
     }
     if said.before:
-        result["baselineState"] = "new" if row["fp"] in said.before.new else "unchanged"
+        result["baselineState"] = _since(said.before, row["fp"])
     return result
+
+
+def _since(before: Before, fp: str) -> str:
+    if fp in before.new:
+        return "new"
+    return "updated" if fp in before.raised else "unchanged"
 
 
 def _cut(value: Any) -> Any:

@@ -18,7 +18,7 @@ from drysweep_pipeline.values import Outcome, Severity
 from drysweep_pipeline.wording import count, cut
 
 NAMED = 20
-"""How many of what is new, be it fresh, reopened or open again, is named; the others are counted."""
+"""How many of what is fresh, reopened, open again or reported as worse is named; the others are counted."""
 NONE_BEFORE = "no campaign before it"
 CHANGES = ("fresh", "still_there", "gone", "reopened", "not_observed")
 OPEN_AGAIN = {
@@ -30,6 +30,7 @@ OPEN_AGAIN = {
     "fixed": "withdrawn fix",
 }
 """What is still there and was settled, rejected or fixed before, by what ended since."""
+_NEW = ("fresh", "reopened")
 _ALWAYS_TOLD = ("fresh", "still_there")
 _AT_A_GLANCE = 3
 _LONGEST = 100
@@ -47,8 +48,9 @@ def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
     if previous is None:
         return None
     counted = past.changes(previous["campaign"])
-    named = past.changed(previous["campaign"], ("fresh", "reopened"), NAMED)
+    named = past.changed(previous["campaign"], _NEW, NAMED)
     counts, again = _by(counted, "change"), _by([row for row in counted if row["open_again"]], "open_again")
+    news = sum(row["findings"] for row in counted if _is_news(row))
     told = {
         "campaign": previous["campaign"],
         "as_of": previous["as_of"],
@@ -57,10 +59,11 @@ def since(past: Past, home: Home, head: Row) -> dict[str, Any] | None:
         **{change: counts.get(change, 0) for change in CHANGES},
         "looked_for": sum(row["looked_for"] for row in _of(counted, "not_observed")),
         "open_again": again,
+        "raised": _by([row for row in _of(counted, "still_there") if row["raised"]], "severity"),
         "by_severity": {change: _by(_of(counted, change), "severity") for change in CHANGES if counts.get(change)},
         "by_owner": {change: _by(_of(counted, change), "owner") for change in CHANGES if counts.get(change)},
         "named": named,
-        "unnamed": counts.get("fresh", 0) + counts.get("reopened", 0) + sum(again.values()) - len(named),
+        "unnamed": news - len(named),
         "rejected_again": past.rejected_again(previous["campaign"]),
         "caveats": list(_caveats(past, home, previous, head, counts)),
     }
@@ -107,8 +110,15 @@ def name_of(row: Row) -> str:
 
 
 def what_became(row: Row) -> str:
-    """Return what a finding that is new is: fresh, reopened, or open again, with what ended since."""
-    return f"open again, {OPEN_AGAIN[row['open_again']]}" if row["open_again"] else str(row["change"])
+    """Return what a finding that is named is: fresh, reopened, open again with what ended since, or only worse now."""
+    said = [f"open again, {OPEN_AGAIN[row['open_again']]}"] if row["open_again"] else []
+    said += [row["change"]] if row["change"] in _NEW else []
+    said += [f"raised from {row['raised_from']}"] if row["raised_from"] else []
+    return ", ".join(said)
+
+
+def _is_news(row: Row) -> bool:
+    return row["change"] in _NEW or bool(row["open_again"] or row["raised"])
 
 
 def _named(row: Row) -> str:
@@ -117,11 +127,13 @@ def _named(row: Row) -> str:
 
 
 def _whose(told: Mapping[str, Any], change: str) -> str:
-    """Return in parentheses how bad what is fresh or back is and whose, or how much was looked for or is open again."""
+    """Return in parentheses how bad what is fresh or back is and whose, or how much was looked for or has changed."""
     severities = told["by_severity"].get(change)
-    if change == "still_there" and told["open_again"]:
-        parts = (count(number, OPEN_AGAIN[was]) for was, number in told["open_again"].items())
-        return f" (open again: {', '.join(parts)})"
+    if change == "still_there" and (told["open_again"] or told["raised"]):
+        again = ", ".join(count(number, OPEN_AGAIN[was]) for was, number in told["open_again"].items())
+        raised = ", ".join(f"{number} to {severity}" for severity, number in told["raised"].items())
+        parts = (("open again", again), ("raised", raised))
+        return f" ({'; '.join(f'{name}: {said}' for name, said in parts if said)})"
     if change == "not_observed" and told["looked_for"]:
         return f" ({told['looked_for']} looked for)"
     if change not in ("fresh", "reopened") or not severities:

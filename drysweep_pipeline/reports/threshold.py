@@ -1,7 +1,8 @@
 """Whether a campaign found anything bad enough to fail on: ``major``, or ``new:major`` for what is new to it.
 
 New is what ``since`` calls fresh, reopened or open again: what was not known and open when the campaign before it
-ended, so that nobody can have been told to expect it. That the campaign before did not sight it makes nothing new.
+ended, so that nobody can have been told to expect it. So is, at or above a severity, what was known as less severe
+then. That the campaign before did not sight it makes nothing new.
 """
 
 from drysweep_pipeline.errors import DeclarationError
@@ -22,8 +23,8 @@ def check_threshold(fail_on: str | None) -> None:
 def found(home: Home, sweep: str, campaign: str, fail_on: str) -> bool:
     """Tell whether a campaign sighted unsettled findings at or above a severity; rejected ones do not count.
 
-    ``new:`` counts only those that are fresh, reopened or open again since the campaign before it in the order; with
-    none before it, all of them.
+    ``new:`` counts only those that are fresh, reopened or open again since the campaign before it in the order, or
+    were less severe then; with none before it, all of them.
     """
     bar = Severity(fail_on.removeprefix("new:"))
     with history(home) as connection:

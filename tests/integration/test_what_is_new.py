@@ -153,6 +153,80 @@ def test_an_id_stays_as_it_is_written_where_a_sentence_begins_with_it() -> None:
     assert limits({"campaign": "c1", "caveats": caveats}) == f"{caveats[0]}. This campaign goes on."
 
 
+WORSE = """\
+why: What was known and open, and is reported as worse than it was.
+budget: {rounds: 4}
+campaigns:
+  - as_of: 2026-01-01
+    rounds:
+      - finders:
+          a:
+            - {subject: grew, kind: k, severity: nit}
+            - {subject: declined, kind: k, severity: nit}
+            - {subject: contested, kind: k, severity: nit}
+            - {subject: junk, kind: k, severity: nit}
+            - {subject: fixed, kind: k, severity: nit}
+            - {subject: always, kind: k, severity: major}
+            - {subject: shrank, kind: k, severity: blocker}
+        verdicts: {junk/k: rejected}
+      - finders: {a: []}
+      - finders: {a: []}
+        after:
+          - decline: declined/k
+          - contest: {finding: contested/k, by: ann, evidence: "https://a.example/why"}
+          - fix: fixed/k
+    expect: {}
+  - as_of: 2026-02-01
+    rounds:
+      - finders:
+          a:
+            - {subject: grew, kind: k, severity: minor}
+            - {subject: declined, kind: k, severity: major}
+            - {subject: contested, kind: k, severity: blocker}
+            - {subject: junk, kind: k, severity: blocker}
+            - {subject: fixed, kind: k, severity: blocker}
+            - {subject: always, kind: k, severity: major}
+            - {subject: shrank, kind: k, severity: nit}
+      - finders: {a: [{subject: grew, kind: k, severity: blocker}]}
+      - finders: {a: []}
+    expect: {}
+  - as_of: 2026-03-01
+    rounds:
+      - finders: {a: [{subject: grew, kind: k, severity: blocker}, {subject: always, kind: k, severity: blocker}]}
+      - finders: {a: []}
+    expect: {}
+"""
+
+
+@pytest.fixture(scope="module")
+def worse(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return tell(tmp_path_factory.mktemp("worse"), "story", WORSE)
+
+
+def test_what_is_reported_as_worse_than_before_is_told_with_what_it_was(worse: Home) -> None:
+    said = since(worse, "c2")
+    assert said["raised"] == {"blocker": 1, "major": 1}
+    assert "5 still there (raised: 1 to blocker, 1 to major), 1 reopened (1 blocker)" in said["sentence"]
+    assert {row["label"]: row["raised_from"] for row in said["named"]} == {
+        "grew/k": "nit",
+        "declined/k": "nit",
+        "fixed/k": "nit",
+    }
+    assert lines(said)[1] == (
+        "  reopened, raised from nit: blocker fixed/k; raised from nit: blocker grew/k, major declined/k"
+    )
+    for format in ("md", "html"):
+        assert "raised from nit" in str(FORMATS[format](worse, "story", "c2"))
+
+
+def test_what_is_reported_as_worse_is_new_to_a_threshold_that_it_did_not_reach_before(worse: Home) -> None:
+    assert blockers(worse, "c2") == ["fixed/k", "grew/k"]
+    assert blockers(worse, "c3") == ["always/k"], "what had grown by the end of the one before is known"
+    assert found(worse, "story", "c3", "new:blocker")
+    assert not found(worse, "story", "c3", "new:major"), "it was major before"
+    assert baseline(worse, "c3") == {"grew/k": "unchanged", "always/k": "updated"}
+
+
 FINDS = """
     select s.service, 'no_owner' as failure_mode, s.path
     from services s
