@@ -120,7 +120,8 @@ def _clean(told: Summary) -> list[str]:
 def _caveats(told: Summary) -> list[str]:
     caveats = []
     if again := told.get("looked_again"):
-        caveats.append(f"Looked again with {', '.join(again['strategies'])} only, at the snapshot of {again['at']}.")
+        who = ", ".join(again["strategies"])
+        caveats.append(f"Partial: it looked again with {who} only, at the snapshot of {again['at']}.")
     if told["repeats"]:
         many = f"{told['repeats']} of the {told['quiet']} quiet rounds"
         caveats.append(f"{'The quiet round' if told['quiet'] == 1 else many} repeated earlier angles.")

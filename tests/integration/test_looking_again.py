@@ -30,6 +30,7 @@ from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.keeping.gone import write_gone
 from drysweep_pipeline.lifecycle import Act, Deed
+from drysweep_pipeline.orchestration.checks import outcome_result
 from drysweep_pipeline.queries import catalogue
 from drysweep_pipeline.reports import FORMATS
 from drysweep_pipeline.reports.summary import summary
@@ -144,7 +145,7 @@ def test_a_new_strategy_is_told_since_when_as_the_document_shows(
     assert [(each["label"], each["first_seen"], each["not_seen"]) for each in done["findings"]] == [
         ("web/no_tier", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z")
     ]
-    assert "Looked again with tiers only, at the snapshot of c2." in done["looked_at"][1]["verdict"]
+    assert "Partial: it looked again with tiers only, at the snapshot of c2." in done["looked_at"][1]["verdict"]
     assert done["looked_at"][1]["looked_again"] == {"at": "c2", "strategies": ["tiers"]}
     assert done["spent"]["calls"] == sum(each["calls"] for each in done["looked_at"]) == 5, "nothing is asked twice"
     assert done["at_most"] == {"calls": 0, "tokens": 0, "cost_usd": 0.0}
@@ -415,6 +416,7 @@ def test_no_export_shows_that_some_strategies_went_quiet_as_a_sweep_that_did(aft
     notified = [each["descriptor"]["id"] for each in run["invocations"][0]["toolExecutionNotifications"]]
     assert "looked_again" in notified
     assert 'drysweep_converged{sweep="small"} 0.0' in str(FORMATS["openmetrics"](home, "small", campaign))
+    assert f"Partial: it {again}." in str(outcome_result(summary(home, "small", campaign)).description)
     assert "<title>Converged: small c1" in str(FORMATS["html"](home, "small", "c1"))
     assert 'drysweep_converged{sweep="small"} 1.0' in str(FORMATS["openmetrics"](home, "small", "c1"))
 
