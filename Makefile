@@ -55,8 +55,8 @@ older: $(STAMP)  ## Run the core's tests on the older DuckDB line that is suppor
 	PYTHONPATH=$(OLDER) $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests/unit/test_fingerprint.py \
 		tests/integration/test_engine.py tests/integration/test_history*.py tests/integration/test_campaign_diff.py
 
-soak: $(STAMP)  ## Run the long tests
-	$(BIN)/python -m pytest -q -m soak --timeout 3600
+soak: $(STAMP)  ## Run the long tests, and those with examples on new ones
+	$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile anew --timeout 3600
 
 registry: $(STAMP)  ## Write the made-up registry that assets/sweeps/config_registry looks at
 	test -d examples/registry || $(BIN)/drysweep demo --registry examples/registry
