@@ -70,6 +70,13 @@ def found(*findings: dict[str, Any], complete: bool = True) -> Answer:
     return Answer({"findings": list(findings), "complete": complete})
 
 
+class _Listening(ThreadingHTTPServer):
+    """It takes as many connections at once as anybody asks for: who is kept waiting tries again a second later."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
 class ModelServer:
     """The server: where it is, what it was asked so far, and the script that it answers by."""
 
@@ -79,8 +86,7 @@ class ModelServer:
         self.most_at_once = 0
         self._now = 0
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Listening(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         self.over = threading.Event()
 

@@ -37,8 +37,9 @@ from tests.sweeps import begin, registry, run_to_its_end
 SERVICES: dict[str, str | None] = {"api": "team", "dbx": None, "webx": None}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[ModelServer]:
+    """One for each test: what was asked too late to be heard in one is none of the next one's business."""
     with ModelServer() as running:
         yield running
 
@@ -337,32 +338,32 @@ def test_who_is_to_be_asked_again_after_the_deadline_is_not_waited_for(tmp_path:
     busy = Answer(status=429, headers={"Retry-After": "3600"}, error={"message": "come back"})
     began = time.monotonic()
     _, run = looked(tmp_path, server, busy, retries=5)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120
     assert "asked again in 3600 s, which is later than timeout_s" in (run.reason or "")
     assert len(server.asked) == 2
 
 
 def test_a_model_that_takes_too_long_is_not_waited_for_however_it_does(tmp_path: Path, server: ModelServer) -> None:
-    slow = {"waits": Answer(delay=30), "drips": Answer({"findings": [], "complete": True}, drips=0.05)}
+    slow = {"waits": Answer(delay=600), "drips": Answer({"findings": [], "complete": True}, drips=5)}
     declared: dict[str, dict[str, Any]] = {name: {"timeout_s": 0.5} for name in slow}
     _, runs = side_by_side(tmp_path, server, lambda asked: slow[asked.model], declared)
     for name, run in runs.items():
         assert [each.status for each in run.attempts] == ["timeout", "timeout"]
         assert f"timeout: openai-chat:{name} had not answered after" in (run.reason or "")
-        assert all(each.seconds < 10 for each in run.attempts)
+        assert all(each.seconds < 120 for each in run.attempts)
 
 
 def test_a_name_that_is_looked_up_for_ever_does_not_hold_the_deadline(
     tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(30))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(600))
     began = time.monotonic()
     base_url = server.url.replace("127.0.0.1", "localhost")
     _, run = looked(tmp_path, server, found(), timeout_s=0.5, base_url=base_url)
     over.set()
     assert [each.status for each in run.attempts] == ["timeout", "timeout"]
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 120
 
 
 def test_an_answer_that_never_ends_is_read_no_further_than_any_model_writes(
@@ -505,7 +506,7 @@ def test_a_key_that_is_not_there_is_named_and_nobody_is_asked(
 
 def test_an_interruption_ends_a_request_under_way(tmp_path: Path, server: ModelServer) -> None:
     campaign, _ = looked(tmp_path, server, found())
-    server.answering(Answer(delay=60))
+    server.answering(Answer(delay=600))
     strategy = campaign.declaration.sweep.strategies[0]
     children = Children()
     answers: list[Found] = []
@@ -524,7 +525,7 @@ def test_an_interruption_ends_a_request_under_way(tmp_path: Path, server: ModelS
     while not server.asked and time.monotonic() < until:
         time.sleep(0.01)
     children.__exit__()
-    asking.join(10)
+    asking.join(100)
     assert "interrupted" in str(answers[0].failure)
 
 

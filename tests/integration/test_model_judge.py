@@ -26,8 +26,9 @@ from tests.sweeps import NO_OWNER, begin, declare, registry, run_to_its_end, ste
 SERVICES: dict[str, str | None] = {"api": None, "dbx": None, "ok": "team"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[ModelServer]:
+    """One for each test: what was asked too late to be heard in one is none of the next one's business."""
     with ModelServer() as running:
         yield running
 
@@ -143,14 +144,13 @@ NO_VERDICT: dict[str, tuple[Answer, str]] = {
     "is_busy": (Answer(status=429, error={"message": "slow"}), "rate_limited: "),
     "is_down": (Answer(status=503, error={"message": "down"}), "unavailable: "),
     "hangs_up": (Answer(hangs_up=True), "unreachable: "),
-    "is_slow": (Answer(delay=20), "timeout: "),
 }
 
 
 def test_no_answer_of_a_model_is_a_rejection_or_a_confirmation(tmp_path: Path, server: ModelServer) -> None:
     """All of them as members of one panel, each of which has one vote that it does not give."""
     models = [f"openai-chat:{name}" for name in NO_VERDICT]
-    panel = {"models": models, "panel": len(models), "timeout_s": 5, "reasks": 0}
+    panel = {"models": models, "panel": len(models), "reasks": 0}
     campaign, rulings = judged(tmp_path, server, lambda asked: NO_VERDICT[asked.model][0], judge=panel)
     for row in rulings.values():
         assert row["verdict"] == "undecided"
@@ -161,6 +161,12 @@ def test_no_answer_of_a_model_is_a_rejection_or_a_confirmation(tmp_path: Path, s
     told = summary(campaign.home.home, "small", campaign.id)
     assert (told["undecided"], told["rejected"], told["confirmed"]) == (2, 0, 0)
     assert [event["name"] for event in told["events"] if event["name"] == "judge_failed"] == ["judge_failed"]
+
+
+def test_a_model_that_takes_too_long_gives_no_vote(tmp_path: Path, server: ModelServer) -> None:
+    _, rulings = judged(tmp_path, server, Answer(delay=600), judge={"timeout_s": 0.5})
+    for row in rulings.values():
+        assert (row["verdict"], row["reason"].startswith("timeout: ")) == ("undecided", True), row
 
 
 def test_the_members_of_a_panel_are_the_declared_models_in_turn(tmp_path: Path, server: ModelServer) -> None:

@@ -128,17 +128,20 @@ def events(home: Home) -> list[tuple]:
         return connection.execute("select name from events").fetchall()
 
 
+# Rules once a person has spoken, which a file says.
 SLOW_JUDGE = """
-import time
-time.sleep(2)
+import os, time
+while not os.path.exists(SPOKEN):
+    time.sleep(0.05)
 print('{"verdict": "rejected", "reason": "no"}')
 """
 
 
 def test_what_a_person_said_while_the_judge_was_asked_stands_in_the_rebuilt_ledger_too(tmp_path: Path) -> None:
     registry(tmp_path / "registry", {"api": None})
-    (tmp_path / "judge.py").write_text(SLOW_JUDGE)
-    judge = {"kind": "command", "argv": [sys.executable, "judge.py"], "timeout_s": 60}
+    spoken = tmp_path / "spoken"
+    (tmp_path / "judge.py").write_text(f"SPOKEN = {str(spoken)!r}\n{SLOW_JUDGE}")
+    judge = {"kind": "command", "argv": [sys.executable, "judge.py"], "timeout_s": 240}
     home = Home(tmp_path / "home")
     campaign = begin(declare(tmp_path, {"labels": NO_OWNER}, judge=judge), home, campaign="c1")
     plan(campaign, 1)
@@ -152,6 +155,7 @@ def test_what_a_person_said_while_the_judge_was_asked_stands_in_the_rebuilt_ledg
     with open_ledger(home.sweep("small").ledger) as ledger:
         confirmed = actions.deed_of(UUID(landed.fresh[0]), Severity.MAJOR, said)
         actions.land(ledger, campaign, actions.done([confirmed], 0, frozen=1))
+    spoken.touch()
     asked.join()
     rounds.decide(campaign, 1)
     with history(home) as connection:
@@ -263,7 +267,7 @@ def test_a_rebuild_that_is_killed_leaves_a_ledger_and_is_done_by_the_next(home: 
     before, ledger = published(home), home.sweep("small").ledger
     shutil.copy(ledger, ledger.with_name("ledger.before-copy.duckdb"))
     command = [sys.executable, "-c", KILLED, str(home.root), point]
-    killed = subprocess.run(command, env=dict(os.environ), capture_output=True, timeout=120, check=False)
+    killed = subprocess.run(command, env=dict(os.environ), capture_output=True, timeout=240, check=False)
     assert killed.returncode == -9, killed.stderr.decode()[-1000:]
     assert differences(ledger.with_name("ledger.before-copy.duckdb"), ledger) == []
     rebuild(home, "small")

@@ -165,14 +165,14 @@ def test_a_receiver_that_fails_is_named_everywhere_and_changes_nothing_else(
     more = [hook(httpserver, name, retries=1) for name in FAILING]
     unset = {"kind": "slack", "url_env": "NOT_SET_HERE"}
     nobody = {"kind": "webhook", "url": "http://127.0.0.1:1/", "retries": 0}
-    with raw([], then=30) as silent:
+    with raw([], then=600) as silent:
         hanging = {"kind": "webhook", "url": silent.url, "timeout_s": 1}
         telling(place, *more, unset, nobody, hanging, hook(httpserver))
         made = campaign(place)
         before = read_state(made.state_path)
         began = time.monotonic()
         untold = {each.receiver: each.why or "" for each in notify(made)}
-        assert seconds_since(began) < 25
+        assert seconds_since(began) < 120
     for number, (name, (_, why, tries)) in enumerate(FAILING.items()):
         assert why in untold[number], untold
         assert len(posted(httpserver, name)) == tries

@@ -79,7 +79,7 @@ os.close(0)
 say(title=str(len(asked) > 2))
 end(3001)
 """
-    campaign, runs = waved(tmp_path, [command(tmp_path, "both", says, timeout_s=60)])
+    campaign, runs = waved(tmp_path, [command(tmp_path, "both", says, timeout_s=240)])
     assert runs["both"].status == "ok", runs["both"].reason
     assert rows(campaign, runs["both"])[-1]["title"] == "True"
 
@@ -97,7 +97,7 @@ def test_a_finder_that_uses_all_processors_is_ended_at_its_deadline_with_all_tha
     began = time.monotonic()
     _, runs = waved(tmp_path, [command(tmp_path, "spins", says, timeout_s=0.5)])
     assert [attempt.status for attempt in runs["spins"].attempts] == ["timeout", "timeout"]
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
     from tests.unit.test_child import left_of
 
     assert left_of(str(tmp_path / "spins.py")) == []

@@ -23,6 +23,7 @@ from drysweep_pipeline.errors import Refused
 from drysweep_pipeline.history import query
 from drysweep_pipeline.home import Home
 from tests.story import tell
+from tests.terminals import written_to
 
 SMALL = """
 why: A finding whose title is a formula, and one whose title drives a terminal.
@@ -189,7 +190,7 @@ def test_a_query_that_does_not_end_is_given_up_in_time(sql: str, home: Home) -> 
     began = time.monotonic()
     with pytest.raises(Refused, match=r"still running after 0\.2 s"):
         query(home, sql, seconds=0.2)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 120
 
 
 @pytest.mark.parametrize("size", [400_000_000, 3_000_000_000])
@@ -214,17 +215,22 @@ assert resource.getrlimit(resource.RLIMIT_DATA) == before
 status = open("/proc/self/status").read()
 print(int(status.partition("VmHWM:")[2].split()[0]) >> 10)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True)
     said, most = done.stdout.splitlines()
     assert "emory" in said
     assert int(most) < 700
 
 
 def test_ctrl_c_ends_a_query(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    assert main(["sql", ENDLESS[0], "--home", str(home.root), "--seconds", "120"]) == 130
-    timer.join()
+    def once_it_runs() -> None:
+        while not any(thread.name == "deadline" for thread in threading.enumerate()):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    typing = threading.Thread(target=once_it_runs, daemon=True)
+    typing.start()
+    assert main(["sql", ENDLESS[0], "--home", str(home.root), "--seconds", "600"]) == 130
+    typing.join()
     assert capsys.readouterr().err == "interrupted; a query changes nothing, so there is nothing to go on with\n"
 
 
@@ -316,10 +322,12 @@ def test_csv_holds_no_formula_unless_it_is_asked_for_raw(home: Home, capsys: pyt
 
 def on_a_terminal(write: Any, found: Any) -> bytes:
     leader, follower = pty.openpty()
-    with os.fdopen(follower, "wb") as out:
-        write(found, out)
-        out.flush()
-        return os.read(leader, 10_000)
+    try:
+        with os.fdopen(follower, "wb") as out:
+            write(found, out)
+        return written_to(leader)
+    finally:
+        os.close(leader)
 
 
 def test_csv_on_a_terminal_cannot_steer_it_and_parquet_is_refused_there(home: Home) -> None:

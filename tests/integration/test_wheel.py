@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,6 +16,14 @@ from drysweep_pipeline.projects import TEMPLATES, begin
 ROOT = Path(__file__).parents[2]
 
 
+def _copy(path: Path, to: Path) -> None:
+    """Copy a file or a folder, without what Python compiles there, maybe just now, for whoever imports it."""
+    if path.is_dir():
+        shutil.copytree(path, to, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copy(path, to)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel built from this tree."""
@@ -24,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copied = ("drysweep_pipeline", "pyproject.toml", "README.md", "LICENSE")
     source.mkdir()
     for name in copied:
-        subprocess.run(["cp", "-r", str(ROOT / name), str(source / name)], check=True)
+        _copy(ROOT / name, source / name)
     command = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(folder), str(source)]
     subprocess.run(command, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
@@ -36,8 +45,8 @@ def test_the_wheel_holds_the_product_and_its_data_only(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"drysweep_pipeline"}
     for needed in ("py.typed", "templates/config_registry/defs.yaml", "templates/config_registry/judge.sql"):
         assert f"drysweep_pipeline/{needed}" in names
-    there = (path for path in (ROOT / "drysweep_pipeline").rglob("*") if path.is_file())
-    assert {str(path.relative_to(ROOT)) for path in there if path.suffix != ".pyc"} <= set(names)
+    there = (path.relative_to(ROOT) for path in (ROOT / "drysweep_pipeline").rglob("*") if path.is_file())
+    assert {str(path) for path in there if "__pycache__" not in path.parts} <= set(names)
 
 
 @pytest.fixture(scope="module")
