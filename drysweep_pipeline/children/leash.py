@@ -32,6 +32,8 @@ _HEARD = (signal.SIGCHLD, signal.SIGTERM, _END_ALL)
 # How long what a program started may take to end after it, and how long the killed may take to go.
 _LINGER_SECONDS = 0.3
 _KILLING_SECONDS = 5.0
+# And how often is looked for more to kill at least: a machine that stands still meanwhile is no reason to leave any.
+_KILLING_LOOKS = 250
 
 
 def mind(parent: int, rules: int, calls: int, memory_bytes: int, argv: list[str]) -> int:
@@ -95,8 +97,9 @@ def _end_all(program: int) -> int:
     """Kill the program with its group, and then whatever falls to us, until there is no more; return how it ended."""
     # While the program is not reaped, its group's id can be nobody else's.
     _tell(program, signal.SIGKILL)
-    until = time.monotonic() + _KILLING_SECONDS
-    while time.monotonic() < until:
+    until, looks = time.monotonic() + _KILLING_SECONDS, 0
+    while looks < _KILLING_LOOKS or time.monotonic() < until:
+        looks += 1
         # In this order: what a process leaves falls to us before it counts as ended.
         ended = os.waitid(os.P_PID, program, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         others = _others(program)

@@ -189,12 +189,29 @@ def test_nothing_lives_on_whenever_a_child_is_killed(tmp_path: Path) -> None:
     assert there_now(minute("15")) == []
 
 
+def minded_as(monkeypatch: pytest.MonkeyPatch, folder: Path, old: str, new: str) -> None:
+    """Have children minded by a program that is the same but for one of its limits."""
+    minding = Path(leash.__file__).read_text(encoding="utf-8")
+    assert minding.count(old) == 1
+    (folder / "leash.py").write_text(minding.replace(old, new))
+    monkeypatch.setattr(children, "_LEASH", folder / "leash.py")
+
+
+def test_a_machine_that_stands_still_while_a_child_is_killed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To who minds it, the time there is for that is over before it begins.
+    minded_as(monkeypatch, tmp_path, "_KILLING_SECONDS = 5.0", "_KILLING_SECONDS = 0.0")
+    script = "setsid sh -c 'echo up; exec sleep T' & exec sleep T".replace("T", minute("16"))
+    with Child(shell(tmp_path, script)) as child:
+        child.line(time.monotonic() + SOON, SOON)
+        child.close(0)
+    assert there_now(minute("16")) == []
+
+
 def test_what_a_child_started_may_still_say_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Who minds it waits as long as the slowest machine may take.
-    minding = Path(leash.__file__).read_text(encoding="utf-8")
-    assert "_LINGER_SECONDS = 0.3" in minding
-    (tmp_path / "leash.py").write_text(minding.replace("_LINGER_SECONDS = 0.3", "_LINGER_SECONDS = 200.0"))
-    monkeypatch.setattr(children, "_LEASH", tmp_path / "leash.py")
+    minded_as(monkeypatch, tmp_path, "_LINGER_SECONDS = 0.3", "_LINGER_SECONDS = 200.0")
     assert said(shell(tmp_path, "(sleep 0.05; echo last) & echo first")) == [b"first", b"last"]
 
 
