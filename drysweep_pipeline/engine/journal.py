@@ -4,6 +4,7 @@
 fold reads all of a campaign's rounds every time, so a round that is run again cannot turn the clock back.
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -157,6 +158,11 @@ def standing(campaign: Campaign) -> Standing:
     return _folded(campaign, None)
 
 
+def stood(campaign: Campaign) -> list[Standing]:
+    """Return every place where a campaign ever stood, in order; the last is where it stands."""
+    return list(_stood(campaign, None))
+
+
 def at_first(campaign: Campaign) -> Standing:
     """Return where a campaign stood when it was recorded, before anything was done or said."""
     return Standing(campaign.ceilings, price=campaign.declaration.sweep.price(1))
@@ -184,12 +190,20 @@ def spent(campaign: Campaign) -> Spent:
 
 
 def _folded(campaign: Campaign, until: int | None) -> Standing:
+    *_, now = _stood(campaign, until)
+    return now
+
+
+def _stood(campaign: Campaign, until: int | None) -> Iterator[Standing]:
     now = at_first(campaign)
+    yield now
     answers = answers_of(campaign)
     while True:
         for said in answers.get(now.rounds, []):
             now, _ = after_answer(now, said)
+            yield now
         result = None if now.rounds == until else read_result(campaign, now.rounds + 1)
         if result is None:
-            return now
+            return
         now, _ = after_round(now, campaign.policy, result)
+        yield now

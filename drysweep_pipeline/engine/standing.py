@@ -11,8 +11,13 @@ from drysweep_pipeline.ledger import journal as ledger_journal
 
 def is_published(campaign: Campaign) -> bool:
     """Tell whether the state file, which is written last, says where the campaign's journal stands."""
-    state, now = read_state(campaign.state_path), journal.standing(campaign)
-    said = (state.outcome, state.reason, state.rounds, state.quiet, state.next) if state else None
+    state = read_state(campaign.state_path)
+    return state is not None and says(state, journal.standing(campaign))
+
+
+def says(state: State, now: Standing) -> bool:
+    """Tell whether a state says that its campaign stands there."""
+    said = (state.outcome, state.reason, state.rounds, state.quiet, state.next)
     return said == (now.outcome, now.reason, now.rounds, now.quiet, now.due)
 
 

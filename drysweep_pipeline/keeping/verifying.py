@@ -270,8 +270,9 @@ def _says_otherwise(campaign: Campaign, state: State) -> bool:
     record = (campaign.home.name, campaign.id, campaign.as_of.isoformat(), campaign.seq, campaign.policy.k)
     if (state.sweep, state.campaign, state.as_of, state.seq, state.k) != record:
         return True
-    # What lags behind by what a process did not live to publish is mended by whoever goes on.
-    return not standing.is_published(campaign) and state.rounds >= journal.standing(campaign).rounds
+    # What lags behind by a round or an answer that a process did not live to publish is mended by whoever goes on.
+    stood = journal.stood(campaign)
+    return state.rounds >= stood[-1].rounds and not any(standing.says(state, each) for each in stood)
 
 
 def _recorded(place: SweepHome) -> list[str]:

@@ -17,6 +17,7 @@ from drysweep_pipeline.engine import rounds as engine
 from drysweep_pipeline.engine.campaign import Campaign, load
 from drysweep_pipeline.engine.planning import plan
 from drysweep_pipeline.engine.quality import merged
+from drysweep_pipeline.engine.repair import catch_up
 from drysweep_pipeline.engine.starting import released
 from drysweep_pipeline.engine.state import change_state, read_states, take_lease
 from drysweep_pipeline.engine.wave import wave
@@ -90,6 +91,7 @@ def _snapshot(declaration: Declaration) -> dg.AssetsDefinition:
         with hiding(home, declaration):
             campaign, round = _round(home, sweep, context.partition_key)
             take_lease(campaign.state_path, holder=context.run.run_id)
+            catch_up(campaign)
             planned = plan(released(campaign), round)
             return dg.MaterializeResult(
                 metadata={

@@ -18,7 +18,7 @@ import pytest
 from drysweep_pipeline.cli import main
 from drysweep_pipeline.convergence import Answer, after_answer
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.engine import deeds, people
+from drysweep_pipeline.engine import deeds, journal, people
 from drysweep_pipeline.engine.campaign import Campaign, campaigns, load
 from drysweep_pipeline.engine.deeds import Asked
 from drysweep_pipeline.engine.journal import standing
@@ -34,6 +34,7 @@ from drysweep_pipeline.orchestration.schedule import build_schedules
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.summary import summary
 from tests.integration.test_dagster_layer import asked, checks, wired
+from tests.ledger_machine import dying
 from tests.sweeps import NO_OWNER, begin, declare, ledger_rows, registry, run_to_its_end, steps
 
 QUEUE = {"cron": "0 6 * * *", "if_waiting": "queue"}
@@ -303,6 +304,27 @@ def living_process() -> Iterator[Lease]:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield Lease(Lease.mine().host, process.pid, round(psutil.Process(process.pid).create_time(), 2))
         process.communicate(b"\n")
+
+
+def test_a_stop_whose_process_died_is_seen_by_the_run_of_the_round_that_is_not_due_any_more(
+    tmp_path: Path, home: Home, instance: dg.DagsterInstance
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    campaign = begin(path, home, campaign="mine", driver="sensor")
+    with dying(journal, "write_action", after=True):
+        people.answer(campaign, Answer("stop", "ann"))
+    ((_, _, key),) = asked(path, home, instance)
+    instance.add_dynamic_partitions("small_rounds", [str(key)])
+    ran = (
+        wired(path, home)
+        .resolve_job_def("small_round")
+        .execute_in_process(partition_key=key, instance=instance, raise_on_error=False)
+    )
+    assert not ran.success, "round 1 is not due"
+    state = read_state(campaign.state_path)
+    assert state is not None
+    assert (state.outcome, state.rounds, state.next) == ("stopped", 0, None)
+    assert [job for job, *_ in asked(path, home, instance)] == ["small_report"]
 
 
 def test_an_answer_at_the_terminal_leaves_a_campaign_of_the_sensor_to_the_sensor_and_says_so(

@@ -123,3 +123,13 @@ def test_a_file_that_went_bad_before_a_power_cut_is_named_all_the_same() -> None
 def test_a_campaign_that_was_stopped_before_its_first_round_is_as_it_was_landed() -> None:
     with machine([NOTHING]) as made:
         made.somebody_answers(0, "stop", 1, False, False)
+
+
+def test_a_stop_that_was_landed_only_is_as_it_was_recorded() -> None:
+    with machine([FINDS], [FINDS]) as made:
+        made.somebody_answers(0, "stop", 1, False, True)
+        made.rounds_go_on(1, 4, False)
+        made.somebody_answers(1, "stop", 1, False, True)
+        made.all_is_as_it_was_recorded()
+        made.repairs(*made.chosen(0))
+        made.repairs(*made.chosen(1))
