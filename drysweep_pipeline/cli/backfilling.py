@@ -17,6 +17,7 @@ from drysweep_pipeline.material import dates_of
 from drysweep_pipeline.notifications.sending import mute
 
 CUT_SHORT = 3
+_BEYOND = "; the same `backfill` again goes on with it and with the dates after it"
 
 
 def dates(declaration: Declaration, first: datetime, last: datetime, every: str | None) -> list[datetime]:
@@ -57,7 +58,7 @@ class Backfill:
             if standing(campaign).due is not None:
                 # Who fills in the past sits before it, and nobody wants a message a date.
                 mute(campaign, "backfill")
-                drive(self.home, campaign, quiet=self.quiet)
+                drive(self.home, campaign, quiet=self.quiet, beyond=_BEYOND)
             left -= spent(campaign).calls
             codes.append(show(self.home, campaign, as_json=as_json, fail_on=self.fail_on))
         return worst(codes)

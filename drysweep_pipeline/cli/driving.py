@@ -11,7 +11,7 @@ from drysweep_pipeline.engine.campaign import Campaign
 from drysweep_pipeline.engine.journal import standing
 from drysweep_pipeline.engine.repair import repair
 from drysweep_pipeline.engine.state import Lease, State, drop_lease, read_state, take_lease
-from drysweep_pipeline.errors import RoundGap
+from drysweep_pipeline.errors import MaterialError, RoundGap
 from drysweep_pipeline.history import history
 from drysweep_pipeline.history.campaign import Past
 from drysweep_pipeline.home import Home
@@ -35,16 +35,26 @@ from drysweep_pipeline.values import Outcome
 FINDINGS = 6
 
 
-def drive(home: Home, campaign: Campaign, *, quiet: bool = False) -> None:
+def drive(home: Home, campaign: Campaign, *, quiet: bool = False, beyond: str = "") -> None:
     """Run the rounds of a campaign in this process until none is due, then write its report.
 
-    What happens meanwhile is shown on stderr, unless ``quiet``. Whoever interrupts it is told how it goes on.
+    What happens meanwhile is shown on stderr, unless ``quiet``. Whoever interrupts it is told how it goes on, and
+    ``beyond`` that, how what this campaign is one of does.
     """
     resume = f"{program()} resume {shlex.quote(campaign.name)}{home_option(home)}"
-    with refusing.going_on(f"`{resume}` goes on from the last whole round"):
+    with refusing.going_on(f"`{resume}` goes on from the last whole round{beyond}"):
         _say_what_it_overtakes(campaign)
-        while _drove_on(home, campaign, quiet=quiet):
-            continue
+        try:
+            while _drove_on(home, campaign, quiet=quiet):
+                continue
+        except MaterialError:
+            # It is recorded all the same, and holds a schedule up that skips while one has not ended.
+            note(f"{campaign.name} has not ended: `{resume}` tries again, `{_stopping(home, campaign)}` gives it up")
+            raise
+
+
+def _stopping(home: Home, campaign: Campaign) -> str:
+    return f"{program()} stop {shlex.quote(campaign.name)}{home_option(home)}"
 
 
 def _drove_on(home: Home, campaign: Campaign, *, quiet: bool) -> bool:
@@ -130,7 +140,7 @@ def show(home: Home, campaign: Campaign, *, as_json: bool, fail_on: str | None =
     put(f"{campaign.home.name}/{campaign.id}, as of {facts['as_of']}")
     for line in since_lines(facts["since"]):
         put(line)
-    put("fresh findings a round: " + ", ".join(str(n) for n in facts["new"]))
+    put("fresh findings a round: " + (", ".join(str(n) for n in facts["new"]) or "no round yet"))
     for line in failures(facts):
         put(line)
     if merged := _merging(home, campaign, facts["rounds"]):

@@ -36,13 +36,14 @@ without a zone is UTC.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 
 from drysweep_pipeline.declaration.model import RegistryMap, Source, Sources
 from drysweep_pipeline.errors import MaterialError
 from drysweep_pipeline.material.globs import has_star, pattern
 from drysweep_pipeline.material.listing import Listing
 from drysweep_pipeline.material.paths import AS_OF, Location
-from drysweep_pipeline.material.settings import Leaf, Unreadable, read_settings
+from drysweep_pipeline.material.settings import Leaf, Unreadable, is_settings, read_settings
 from drysweep_pipeline.material.settings.leaf import pointer, segments
 
 KEYED_TABLES = ("labels", "live", "charter")
@@ -89,6 +90,15 @@ class Registry:
         """Tell whether a file tells of many services at once."""
         matches = ((source, pattern(source.file).fullmatch(path)) for _, source in self.sources)
         return any(match is not None and not match.groups() for _, match in matches)
+
+    def names_in_vain(self, path: str) -> bool:
+        """Tell whether a source names a file by its ending, or by all of its name, that is in no format of settings."""
+        if is_settings(path):
+            return False
+        named = (source.file for _, source in self.sources if pattern(source.file).fullmatch(path))
+        ending = PurePosixPath(path).suffix
+        alike = (file.removeprefix("./") == path or PurePosixPath(file).suffix == (ending or None) for file in named)
+        return any(alike)
 
     def rows(self, path: str, leaves: list[Leaf]) -> Iterator[Keyed]:
         """Yield what a file says about services. Raises ``Unreadable`` where entries do not name their service."""

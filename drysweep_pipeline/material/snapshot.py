@@ -269,7 +269,10 @@ def _refuse_empty(material: RegistryMaterial | FilesMaterial, listing: Listing, 
     if found or material.allow_empty:
         return
     what = f"no service: no file matches {registry.services!r}" if registry is not None else "no file"
-    raise MaterialError(f"holds {what}", file=listing.root, help="say allow_empty: true if that is as it should be")
+    help = "say allow_empty: true if that is as it should be"
+    if registry is not None and "{" in registry.services:
+        help = f"braces stand for themselves in a pattern, services/*.* takes files of any ending; {help}"
+    raise MaterialError(f"holds {what}", file=listing.root, help=help)
 
 
 def frozen(folder: Path, listing: Listing, write: Callable[[Path], Written]) -> Snapshot:

@@ -17,6 +17,7 @@ from drysweep_pipeline.material.settings import Leaf, Unreadable, is_settings, r
 _BATCH_ROWS = 50_000
 _BATCH_CHARS = 32_000_000
 _BINARY_PROBE_BYTES = 8_000
+_IN_VAIN = "is named by the registry's map, which takes YAML, JSON, JSON Lines, TOML, INI and .env files only"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -96,6 +97,8 @@ def _fill(tables: dict[str, _Table], listing: Listing, registry: Registry | None
             _add_settings(tables, file.path, text, registry)
         except Unreadable as error:
             reason = str(error)
+        if reason is None and file.sha256 is not None and registry is not None and registry.names_in_vain(file.path):
+            reason = _IN_VAIN
         if reason is not None:
             unreadable.append((file.path, reason))
     if registry is not None:

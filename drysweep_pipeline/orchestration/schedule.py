@@ -8,7 +8,7 @@ from dagster._utils.schedules import schedule_execution_time_iterator
 
 from drysweep_pipeline.declaration import Declaration
 from drysweep_pipeline.declaration.model import Schedule
-from drysweep_pipeline.engine.state import GOING_ON, read_states
+from drysweep_pipeline.engine.state import GOING_ON, State, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.values import Outcome
 
@@ -51,8 +51,16 @@ def why_to_skip(home: Home, sweep: str) -> str | None:
     last = next((each for each in reversed(states) if each.outcome in GOING_ON and not each.looked_again), None)
     if last is None:
         return None
-    asks = " and waits for a person" if last.outcome is Outcome.NEEDS_DECISION else ""
-    return f"campaign {last.campaign} has not ended{asks}; if_waiting is skip"
+    return f"campaign {last.campaign} has not ended{_what_holds_it(last)}; if_waiting is skip"
+
+
+def _what_holds_it(state: State) -> str:
+    if state.outcome is Outcome.NEEDS_DECISION:
+        return " and waits for a person"
+    if state.driver == "cli" and not (state.lease and state.lease.alive):
+        # Nobody goes on with it by itself, and until somebody does no tick starts anything.
+        return " and no process works on it: `drysweep resume` goes on with it, `drysweep stop` ends it"
+    return ""
 
 
 def next_ticks(declared: Schedule, after: datetime, count: int) -> list[datetime]:

@@ -57,3 +57,17 @@ def test_calls_of_a_round_that_was_never_decided_are_spent_all_the_same(
     assert main([*BACKFILL, "--calls", "1"]) == 3, "none is left for the second date"
     assert "1 dates were not swept" in capsys.readouterr().err
     assert campaigns(first.home.home, "small") == [first.id]
+
+
+def test_who_interrupts_a_backfill_is_told_how_its_campaign_and_the_other_dates_go_on(
+    first: Campaign, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drysweep_pipeline.cli.driving._to_where_it_stops", interrupted)
+    assert main(BACKFILL) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("interrupted; `")
+    assert f" resume small/{first.id} " in said
+    assert said.endswith("last whole round; the same `backfill` again goes on with it and with the dates after it")

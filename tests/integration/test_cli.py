@@ -124,6 +124,20 @@ def test_a_refusal_names_file_line_key_and_help(place: Path, capsys: pytest.Capt
     assert told(capsys)["problems"][0]["key"] == "stratgies"
 
 
+def test_a_run_whose_material_is_refused_says_that_its_campaign_is_there_and_what_helps(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {"kind": "registry", "path": "registry", "map": {"services": "services/*.{yaml,json}"}}
+    path = declare(place, {"labels": NO_OWNER}, material=named)
+    assert main(["run", str(path), "--campaign", "early", "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "small/early has not ended: `" in said
+    assert " stop small/early" in said
+    assert "help: braces stand for themselves in a pattern, services/*.* takes files of any ending" in said
+    assert main(["stop", "small/early", "--by", "operator"]) == 0
+    assert "fresh findings a round: no round yet\n" in capsys.readouterr().out
+
+
 def test_sql_that_may_not_run_is_refused_before_anything_is_paid_for(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration import jobs as job_module
 from drysweep_pipeline.orchestration.daemon import looks_at_sensors
 from drysweep_pipeline.orchestration.inprocess import InProcess
-from drysweep_pipeline.orchestration.schedule import build_schedules
+from drysweep_pipeline.orchestration.schedule import build_schedules, why_to_skip
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.summary import summary
 from tests.integration.test_dagster_layer import asked, checks, wired
@@ -497,6 +497,15 @@ def test_a_tick_that_skips_says_which_campaign_has_not_ended(
     skipped = schedule(context)
     assert isinstance(skipped, dg.SkipReason)
     assert skipped.skip_message == "campaign mine has not ended and waits for a person; if_waiting is skip"
+
+
+def test_a_tick_that_skips_for_a_campaign_that_nobody_goes_on_with_says_what_to_do(tmp_path: Path, home: Home) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER}, schedule={"cron": "0 6 * * *"})
+    begin(path, home, campaign="refused", driver="cli")
+    assert why_to_skip(home, "small") == (
+        "campaign refused has not ended and no process works on it: "
+        "`drysweep resume` goes on with it, `drysweep stop` ends it; if_waiting is skip"
+    )
 
 
 def test_a_tick_whose_start_waited_in_a_queue_skips_where_the_one_before_it_was_recorded_meanwhile(

@@ -181,6 +181,16 @@ def test_a_list_without_by_is_told_and_a_missing_source_is_empty(froze):
     assert rows(snapshot, "from charter") == []
 
 
+def test_a_source_in_a_format_that_says_nothing_of_services_is_told_and_what_a_pattern_takes_along_is_not(froze):
+    material = registry(live=["live.csv", "more/*.csv"], labels="services/*")
+    files = {"services/api.yaml": "a: 1", "services/README": "", "live.csv": "service,port\napi,80\n"}
+    snapshot = froze(material, files | {"more/api.csv": "port\n80\n", "other.csv": "a\n1\n"})
+    reason = "is named by the registry's map, which takes YAML, JSON, JSON Lines, TOML, INI and .env files only"
+    assert snapshot.unreadable() == [("live.csv", reason), ("more/api.csv", reason)]
+    assert rows(snapshot, "from live") == []
+    assert rows(snapshot, "from labels") == [("api.yaml", "a", "1")]
+
+
 def test_an_unreadable_charter_is_listed_and_not_silence(froze):
     snapshot = froze(registry(charter="charter.yaml"), {"services/api.yaml": "", "charter.yaml": "a: 1\na: 2\n"})
     assert snapshot.unreadable() == [("charter.yaml", "duplicate key 'a' on lines 1 and 2")]
