@@ -32,13 +32,13 @@ def test_who_hangs_is_ended_with_all_that_it_started_and_what_it_said_is_kept(tm
     )
     hangs = "yield {'service': 'api', 'failure_mode': 'm'}\ntime.sleep(600)"
     strategies = [
-        command(tmp_path, "stubborn", stubborn, timeout_s=4),
-        function(tmp_path, "hangs", hangs, timeout_s=4),
+        command(tmp_path, "stubborn", stubborn, timeout_s=6),
+        function(tmp_path, "hangs", hangs, timeout_s=6),
     ]
     campaign, runs = waved(tmp_path, strategies)
     for run in runs.values():
         assert [attempt.status for attempt in run.attempts] == ["timeout", "timeout"]
-        assert "still running after 4 s" in (run.reason or "")
+        assert "still running after 6 s" in (run.reason or "")
         assert len(rows(campaign, run)) == 1
     left = [each for each in psutil.process_iter(["cmdline"]) if f"6{marker}" in (each.info["cmdline"] or [])]
     assert left == []
