@@ -608,13 +608,15 @@ class Oracle:
         }
 
     def _raised_from(self, now: Row, a: Campaign, b: Campaign) -> str | None:
-        """How bad a finding was at the end of a, where it was worse at the end of b and is now."""
+        """How bad a finding was in a and just before it, where it was worse at the end of b and is now."""
         said = [
             (each.place[:2], _SEVERITIES.index(each.payload(now["fp"])["severity"]))
             for each in sorted(self.rounds, key=lambda each: each.place)
             if any(str(row["fp"]) == now["fp"] for row in each.rows)
         ]
-        then, later = ([bad for at, bad in said if at <= (end.as_of, end.seq)][-1] for end in (a, b))
+        when_a, when_b = ((each.as_of, each.seq) for each in (a, b))
+        then = min([bad for at, bad in said if at < when_a][-1:] + [bad for at, bad in said if at == when_a])
+        later = [bad for at, bad in said if at <= when_b][-1]
         return _SEVERITIES[then] if max(later, _SEVERITIES.index(now["severity"])) < then else None
 
     def _again(

@@ -202,8 +202,8 @@ _DIFFERENCE = {
         "or rejected; null for all others. With fresh and reopened, that is what is new to b"
     ),
     "raised_from": (
-        "of what b sighted and was known by a, the severity that it had at the end of a, where it is reported as worse "
-        "since and nothing settles it; null for all others"
+        "of what b sighted and was known by a, the worst severity that it had from the beginning of a to its end, "
+        "where it is reported as worse since and nothing settles it; null for all others"
     ),
     "sighted_in_a": "a sighted it",
     "sighted_in_b": "b sighted it",

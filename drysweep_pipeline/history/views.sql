@@ -549,21 +549,33 @@ with pairs as (
     from known f
     left join lived l on l.sweep = f.sweep and l.fp = f.fp
     left join judged v on v.sweep = f.sweep and v.fp = f.fp
-), worded as (
-    -- How bad it was said to be at the end of a and of b; what never said anything else is left out.
+), ranked as (
+    -- What never said anything else than it does now is left out.
     select
         p.sweep,
         p.fp,
-        arg_max(p.severity, {'as_of': p.as_of, 'seq': p.seq, 'round': p.round}) filter (
-            (p.as_of, p.seq) <= (compared.as_of_a, compared.seq_a)
-        ) as severity_by_a,
-        arg_max(p.severity, {'as_of': p.as_of, 'seq': p.seq, 'round': p.round}) filter (
-            (p.as_of, p.seq) <= (compared.as_of_b, compared.seq_b)
-        ) as severity_by_b
+        p.as_of,
+        p.seq,
+        p.round,
+        list_position(['blocker', 'major', 'minor', 'nit'], p.severity) as rank
     from published.payloads p
-    join compared using (sweep)
     semi join (select sweep, fp from published.former_payload) other on other.sweep = p.sweep and other.fp = p.fp
-    group by p.sweep, p.fp
+), worded as (
+    -- How bad it was when a began, the worst that it was said to be in a, and how bad it was at the end of b: of
+    -- strategies that do not agree on it, another one may speak last in each campaign, which is no news.
+    select
+        r.sweep,
+        r.fp,
+        arg_max(r.rank, {'as_of': r.as_of, 'seq': r.seq, 'round': r.round}) filter (
+            (r.as_of, r.seq) < (compared.as_of_a, compared.seq_a)
+        ) as before_a,
+        min(r.rank) filter ((r.as_of, r.seq) = (compared.as_of_a, compared.seq_a)) as worst_in_a,
+        arg_max(r.rank, {'as_of': r.as_of, 'seq': r.seq, 'round': r.round}) filter (
+            (r.as_of, r.seq) <= (compared.as_of_b, compared.seq_b)
+        ) as by_b
+    from ranked r
+    join compared using (sweep)
+    group by r.sweep, r.fp
 ), ran as (
     select distinct r.sweep, r.campaign, r.round, r.strategy, r.angle, rounds.snapshot
     from published.strategy_runs r
@@ -629,12 +641,9 @@ select
             f.in_b
             and f.by_a
             and stood.by_b not in ('contested', 'accepted_risk', 'rejected')
-            and list_position(['blocker', 'major', 'minor', 'nit'], worded.severity_by_a)
-            > greatest(
-                list_position(['blocker', 'major', 'minor', 'nit'], worded.severity_by_b),
-                list_position(['blocker', 'major', 'minor', 'nit'], f.severity)
-            )
-            then worded.severity_by_a
+            and list_min([worded.before_a, worded.worst_in_a])
+            > greatest(worded.by_b, list_position(['blocker', 'major', 'minor', 'nit'], f.severity))
+            then list_extract(['blocker', 'major', 'minor', 'nit'], list_min([worded.before_a, worded.worst_in_a]))
     end as raised_from,
     f.status,
     f.severity,

@@ -168,8 +168,9 @@ campaigns:
             - {subject: fixed, kind: k, severity: nit}
             - {subject: always, kind: k, severity: major}
             - {subject: shrank, kind: k, severity: blocker}
+            - {subject: disputed, kind: k, severity: blocker}
         verdicts: {junk/k: rejected}
-      - finders: {a: []}
+      - finders: {a: [{subject: disputed, kind: k, severity: nit}]}
       - finders: {a: []}
         after:
           - decline: declined/k
@@ -187,6 +188,7 @@ campaigns:
             - {subject: fixed, kind: k, severity: blocker}
             - {subject: always, kind: k, severity: major}
             - {subject: shrank, kind: k, severity: nit}
+            - {subject: disputed, kind: k, severity: blocker}
       - finders: {a: [{subject: grew, kind: k, severity: blocker}]}
       - finders: {a: []}
     expect: {}
@@ -206,7 +208,7 @@ def worse(tmp_path_factory: pytest.TempPathFactory) -> Home:
 def test_what_is_reported_as_worse_than_before_is_told_with_what_it_was(worse: Home) -> None:
     said = since(worse, "c2")
     assert said["raised"] == {"blocker": 1, "major": 1}
-    assert "5 still there (raised: 1 to blocker, 1 to major), 1 reopened (1 blocker)" in said["sentence"]
+    assert "6 still there (raised: 1 to blocker, 1 to major), 1 reopened (1 blocker)" in said["sentence"]
     assert {row["label"]: row["raised_from"] for row in said["named"]} == {
         "grew/k": "nit",
         "declined/k": "nit",
