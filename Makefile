@@ -43,7 +43,7 @@ bench: $(STAMP)  ## Measure intake, a round and the command line, as ratios
 	$(BIN)/python -m benchmarks
 
 daemon: $(STAMP)  ## Take campaigns through real Dagster processes, and kill them on the way
-	$(BIN)/python -m pytest -q -m daemon --timeout 1200
+	$(BIN)/python -m pytest -q -m daemon --timeout 3600
 
 browser: $(STAMP)  ## Open reports in a real browser, which CHROMIUM names or the path has
 	$(BIN)/python -m pytest -q -m "browser and not soak" --timeout 900

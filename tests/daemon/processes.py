@@ -97,7 +97,7 @@ class Daemon:
         for victim in victims:
             with contextlib.suppress(psutil.Error):
                 victim.send_signal(signal.SIGKILL)
-        psutil.wait_procs(victims, timeout=20)
+        psutil.wait_procs(victims, timeout=120)
         for process in self._started:
             process.wait()
         self._started.clear()

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.daemon
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with the demo's registry, its sweep due in two minutes or so, and one slow strategy beside it."""
+    """A project with the demo's registry, its sweep due in three minutes or so, and one slow strategy beside it."""
     folder = tmp_path / "project"
     generate(folder / "registry")
     shutil.copytree(TEMPLATE, folder / "sweep")
@@ -77,26 +77,26 @@ def test_a_scheduled_campaign_survives_power_cuts_with_the_ledger_of_an_undistur
 ) -> None:
     home = Home(daemon.home)
     daemon.start()
-    wait_for("the schedule started a campaign", lambda: bool(_states(home)), seconds=300)
+    wait_for("the schedule started a campaign", lambda: bool(_states(home)), seconds=600)
     campaign = _states(home)[0].campaign
     landing = home.sweep(SWEEP).landing(campaign)
 
-    wait_for("round 1 was decided", lambda: _first(home).rounds >= 1, seconds=120)
-    wait_for("the second wave was under way", lambda: _mid_wave(landing / "r002"), seconds=60, every=0.002)
+    wait_for("round 1 was decided", lambda: _first(home).rounds >= 1, seconds=600)
+    wait_for("the second wave was under way", lambda: _mid_wave(landing / "r002"), seconds=600, every=0.002)
     assert daemon.kill() >= 2
     assert not (landing / "r002" / "manifest.json").exists(), "the cut came after the wave"
 
     daemon.start()
-    wait_for("round 3 landed", lambda: (landing / "r003" / "manifest.json").exists(), seconds=240, every=0.002)
+    wait_for("round 3 landed", lambda: (landing / "r003" / "manifest.json").exists(), seconds=600, every=0.002)
     assert daemon.kill() >= 2
     assert not (landing / "r003" / "decision.json").exists(), "the cut came after intake"
     landed = (landing / "r003" / "manifest.json").read_bytes()
 
     daemon.start()
-    wait_for("an outcome and a report", lambda: _first(home).reported, seconds=360)
+    wait_for("an outcome and a report", lambda: _first(home).reported, seconds=900)
     before = {what: _rows(home, query) for what, query in COMPARED.items()}
     daemon.backfill(f"{SWEEP}_round", [f"{campaign}-r{round:03d}" for round in (3, 1, 5)])
-    wait_for("three rounds were run again", lambda: daemon.finished(f"{SWEEP}_round", campaign) >= 5 + 3, seconds=240)
+    wait_for("three rounds were run again", lambda: daemon.finished(f"{SWEEP}_round", campaign) >= 5 + 3, seconds=900)
     daemon.kill()
     assert {what: _rows(home, query) for what, query in COMPARED.items()} == before, "a round that ran again changed it"
 
@@ -111,7 +111,7 @@ def test_a_scheduled_campaign_survives_power_cuts_with_the_ledger_of_an_undistur
 
 def _soon() -> str:
     """Return a cron line for one minute of today, far enough ahead for the daemon to be up."""
-    due = datetime.now(UTC) + timedelta(seconds=150)
+    due = datetime.now(UTC) + timedelta(seconds=210)
     return f'"{due.minute} {due.hour} * * *"'
 
 

@@ -43,8 +43,10 @@ def rows(snapshot: Snapshot, table: str) -> list[dict[str, Any]]:
 
 def both(folder: Path, material: dict[str, Any], ours: dict[str, str]) -> tuple[Snapshot, Planted]:
     """Freeze the material that is in a folder, and plant what is in ``extra``."""
-    for name, text in ours.items():
+    for number, (name, text) in enumerate(ours.items()):
         (folder / "registry" / name).write_text(text)
+        # Times of their own: some file systems give files that are written in a row the same one.
+        os.utime(folder / "registry" / name, (1_700_000_100 + number, 1_700_000_100 + number))
     declared = {"kind": "registry", "path": "registry", "map": MAP, **material}
     path = declare(folder, {"labels": NO_OWNER}, material=declared, canaries=expecting())
     sweep = read_declaration(path).sweep
