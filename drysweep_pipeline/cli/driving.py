@@ -105,11 +105,14 @@ def go_on(home: Home, campaign: Campaign, *, quiet: bool = False) -> None:
 
 def by_the_sensor(home: Home, state: State) -> str:
     """Say who goes on with a campaign that the sensor drives, and what helps where nobody would."""
-    from drysweep_pipeline.orchestration.daemon import looks_at_sensors
+    from drysweep_pipeline.orchestration.daemon import gave_up, looks_at_sensors
 
     if before := behind(home, state.sweep, state.campaign):
         return f"the sensor drives it: the daemon starts it once {', '.join(before)} has ended"
     instead = f"`drysweep resume {state.sweep}/{state.campaign}{home_option(home)}` goes on here"
+    if gave_up(home, state):
+        why = "runs of it failed or were canceled, as Dagster's pages show"
+        return f"the sensor launches round {state.next} no more, since {why}; {instead}"
     running = looks_at_sensors(home)
     if running is None:
         return f"the sensor drives it: the daemon goes on with round {state.next} where one runs; {instead}"

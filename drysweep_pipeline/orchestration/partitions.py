@@ -15,6 +15,8 @@ REPORT_TAG = "drysweep/report"
 # How Dagster calls a run that has a process, and what we say of one whose process is gone.
 UNDER_WAY = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
 GONE = "drysweep: the process of this run is gone"
+# How many runs of a round, or of a report, may end before it is done.
+MAX_ATTEMPTS = 3
 
 
 def rounds_of(sweep: str) -> dg.DynamicPartitionsDefinition:

@@ -16,6 +16,7 @@ from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.partitions import (
     CAMPAIGN_TAG,
     GONE,
+    MAX_ATTEMPTS,
     REPORT_TAG,
     ROUND_TAG,
     UNDER_WAY,
@@ -27,7 +28,6 @@ from drysweep_pipeline.orchestration.typing import AssetJob
 from drysweep_pipeline.reports.waiting import at_state, waits_for
 from drysweep_pipeline.values import Outcome, RoundKey
 
-MAX_ATTEMPTS = 3
 # A run that holds no lease this long after its start has no process any more.
 _GRACE_SECONDS = 60.0
 
@@ -102,7 +102,8 @@ def _ask_for_round(instance: dg.DagsterInstance, sweep: str, state: State, round
     if attempt is None:
         return
     if attempt > MAX_ATTEMPTS:
-        tick.stuck.append(f"round {key} failed {MAX_ATTEMPTS} times; look at its last run, then `drysweep resume`")
+        gave_up = f"{MAX_ATTEMPTS} runs of round {key} failed or were canceled"
+        tick.stuck.append(f"{gave_up}; see why, then `drysweep resume`")
         return
     tick.rounds.append(key)
     tick.requests.append(

@@ -1,6 +1,5 @@
 """The real daemon takes a campaign from the schedule to its outcome, and power cuts on the way change nothing."""
 
-import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +14,6 @@ from drysweep_pipeline.engine.starting import start
 from drysweep_pipeline.engine.state import State, read_states
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.orchestration.inprocess import in_process
-from drysweep_pipeline.orchestration.instance import prepare
 from tests.daemon.processes import LOCATION, WORKSPACE, Daemon, wait_for
 
 TEMPLATE = Path(__file__).parents[2] / "drysweep_pipeline" / "templates" / "config_registry"
@@ -56,20 +54,6 @@ def project(tmp_path: Path) -> Path:
     (folder / "workspace.yaml").write_text(WORKSPACE)
     (folder / "location.py").write_text(LOCATION)
     return folder
-
-
-@pytest.fixture
-def daemon(project: Path, tmp_path: Path) -> Daemon:
-    """A daemon on a home that was prepared once; whatever it started is dead after the test."""
-    home = tmp_path / "home"
-    before = os.environ.get("DAGSTER_HOME")
-    prepare(Home(home))
-    made = Daemon(project, home)
-    yield made
-    made.kill()
-    os.environ.pop("DAGSTER_HOME", None)
-    if before is not None:
-        os.environ["DAGSTER_HOME"] = before
 
 
 def test_a_scheduled_campaign_survives_power_cuts_with_the_ledger_of_an_undisturbed_run(

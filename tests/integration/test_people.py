@@ -30,6 +30,7 @@ from drysweep_pipeline.lifecycle import Act, Deed
 from drysweep_pipeline.orchestration import jobs as job_module
 from drysweep_pipeline.orchestration.daemon import looks_at_sensors
 from drysweep_pipeline.orchestration.inprocess import InProcess
+from drysweep_pipeline.orchestration.partitions import round_tags
 from drysweep_pipeline.orchestration.schedule import build_schedules, why_to_skip
 from drysweep_pipeline.reports import write_report
 from drysweep_pipeline.reports.summary import summary
@@ -359,6 +360,34 @@ def test_whether_a_daemon_runs_is_told_from_its_heartbeats(
     assert looks_at_sensors(home) is True
     assert main(["status", "mine"]) == 0
     assert "the daemon goes on with round 1" in capsys.readouterr().out
+
+
+def test_a_round_of_which_three_runs_were_canceled_is_given_up_by_the_sensor_and_status_says_so(
+    tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = declare(tmp_path, {"labels": NO_OWNER})
+    begin(path, home, campaign="mine", driver="sensor")
+    home.dagster.mkdir(parents=True)
+    (home.dagster / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    job, tags = wired(path, home).resolve_job_def("small_round"), round_tags("small", "mine-r001")
+    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        for _ in range(2):
+            instance.report_run_canceled(instance.create_run_for_job(job, tags=tags))
+        assert asked(path, home, instance) == [("small_round", "small/mine-r001#3", "mine-r001")]
+        third = instance.create_run_for_job(job, tags=tags)
+        assert main(["status", "mine"]) == 0
+        assert "launches round 1 no more" not in capsys.readouterr().out
+        instance.report_run_canceled(third)
+        assert asked(path, home, instance) == []
+        sensor = wired(path, home).resolve_sensor_def("small_next_round")
+        skipped = sensor(dg.build_sensor_context(instance, resources={"home": home}))
+    assert isinstance(skipped, dg.SkipReason)
+    assert skipped.skip_message == "3 runs of round mine-r001 failed or were canceled; see why, then `drysweep resume`"
+    assert main(["status", "mine"]) == 0
+    said = (
+        "the sensor launches round 1 no more, since runs of it failed or were canceled, as Dagster's pages show; `dry"
+    )
+    assert said in capsys.readouterr().out
 
 
 def tick(path: Path, home: Home, instance: dg.DagsterInstance, hour: int) -> str:
