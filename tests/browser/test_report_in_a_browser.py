@@ -192,12 +192,12 @@ def test_the_curve_of_a_few_rounds_is_seen_whole_on_a_phone_and_wide_on_a_laptop
 def test_what_is_wider_than_a_phone_says_that_it_can_be_scrolled(opened: Open, story: dict[str, Path]) -> None:
     page = opened(story["c1"], viewport=PHONE)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-    page.wait_for_timeout(100)
-    said = page.eval_on_selector_all(
-        ".scroll", "all => all.map(e => [e.scrollWidth > e.clientWidth, getComputedStyle(e, '::before').content])"
-    )
-    assert any(wide for wide, _ in said)
-    assert all(("sideways" in words) == wide for wide, words in said)
+    # The page measures once it has drawn what was opened; that it never comes to say so is the failure.
+    page.wait_for_function("""() => {
+        const said = Array.from(document.querySelectorAll('.scroll')).map(
+            (each) => [each.scrollWidth > each.clientWidth, getComputedStyle(each, '::before').content]);
+        return said.some(([wide]) => wide) && said.every(([wide, words]) => words.includes('sideways') === wide);
+    }""")
     wide = "svg:not(.shape), table"
     assert page.eval_on_selector_all(wide, "all => all.filter(e => !e.closest('.scroll')).length") == 0
 
