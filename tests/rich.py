@@ -10,7 +10,6 @@ from pathlib import Path
 
 from drysweep_pipeline.convergence import Answer
 from drysweep_pipeline.declaration import read_declaration
-from drysweep_pipeline.durable import make_private
 from drysweep_pipeline.engine import people
 from drysweep_pipeline.engine.campaign import Campaign, Overrides
 from drysweep_pipeline.engine.deeds import Asked, act
@@ -108,10 +107,7 @@ _TIERS: list[dict[str, str]] = [
 
 def rich(folder: Path) -> Home:
     """Play all of it under ``folder``, and return the home."""
-    ledger = Home(folder / "home").sweep("mixed").ledger
-    make_private(ledger.parent)
-    with opened(ledger):
-        home = tell(folder, "mixed", SCRIPTED)
+    home = tell(folder, "mixed", SCRIPTED)
     _real(folder, home)
     return home
 

@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.findings import copied, everything, swept
 from tests.sweeps import begin, declare, ledger_rows, registry, run_to_its_end
 
 Read = pytest.CaptureFixture[str]
+Refuse = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,13 @@ def campaign(once: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cam
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DRYSWEEP_HOME", str(tmp_path / "home"))
     return copied(once, tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def never_changed(once: Home, tmp_path_factory: pytest.TempPathFactory) -> tuple[Campaign, Any]:
+    """A copy of it for all that is refused, with all that deeds could have changed in it."""
+    copy = copied(once, tmp_path_factory.mktemp("refused") / "home")
+    return copy, everything(copy)
 
 
 def findings(*arguments: str) -> int:
@@ -58,15 +66,26 @@ def logged(campaign: Campaign) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-def refused(read: Read, campaign: Campaign, *arguments: str) -> str:
+def refused(read: Read, campaign: Campaign, *arguments: str, before: Any = None) -> str:
     """Have a command refused, hold that it changed nothing, and return what it said."""
-    before = everything(campaign)
+    before = before or everything(campaign)
     read.readouterr()
     assert findings(*arguments) == 2
     assert everything(campaign) == before
     said = read.readouterr()
     assert not said.out
     return said.err
+
+
+@pytest.fixture
+def refuse(
+    never_changed: tuple[Campaign, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Read
+) -> Refuse:
+    """The same in a home that others had their commands refused in before, which is made and looked at once."""
+    campaign, before = never_changed
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRYSWEEP_HOME", str(campaign.home.home.root))
+    return lambda *arguments: refused(capsys, campaign, *arguments, before=before)
 
 
 def is_one(said: str) -> bool:
@@ -182,10 +201,10 @@ def test_a_person_at_the_terminal_has_a_name_without_giving_one(
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_what_the_rules_do_not_allow_is_refused_and_changes_nothing(
-    campaign: Campaign, capsys: Read, arguments: list[str], said: str
+    refuse: Refuse, arguments: list[str], said: str
 ) -> None:
     by = [] if arguments[0] in ("list", "show", "apply") else ["--by", "ann"]
-    assert said in refused(capsys, campaign, *arguments, *by)
+    assert said in refuse(*arguments, *by)
 
 
 FIVE = ["api/no_owner", "db/no_owner", "tiny/no_owner", "web/no_owner", "cron/no_owner"]
@@ -323,8 +342,8 @@ HOSTILE = ["a\x1b[2Jb", "a\nb", "--like", "-", "a\x00b", "\ud800", "'; drop tabl
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_name_of_a_finding_is_no_finding(campaign: Campaign, capsys: Read, text: str) -> None:
-    said = refused(capsys, campaign, "fix", "--by", "ann", "--", text)
+def test_a_hostile_name_of_a_finding_is_no_finding(refuse: Refuse, text: str) -> None:
+    said = refuse("fix", "--by", "ann", "--", text)
     assert is_one(said)
     assert "\x1b" not in said
     assert len(said) < 2000
@@ -332,9 +351,9 @@ def test_a_hostile_name_of_a_finding_is_no_finding(campaign: Campaign, capsys: R
 
 @pytest.mark.parametrize("option", ["--by", "--evidence", "--reason", "--revision", "--scope"])
 @pytest.mark.parametrize("text", ["a\x1b[2Jb", "a\x00b", "\ud800", "x" * (LONGEST + 1), "x" * (10 << 20)])
-def test_a_hostile_text_of_a_deed_is_refused(campaign: Campaign, capsys: Read, option: str, text: str) -> None:
+def test_a_hostile_text_of_a_deed_is_refused(refuse: Refuse, option: str, text: str) -> None:
     by = [] if option == "--by" else ["--by", "ann"]
-    said = refused(capsys, campaign, "fix", "api/no_owner", f"{option}={text}", *by)
+    said = refuse("fix", "api/no_owner", f"{option}={text}", *by)
     assert is_one(said)
     assert "\x1b" not in said
     assert len(said) < 2000

@@ -29,11 +29,12 @@ from drysweep_pipeline.keeping.verifying import verify
 from drysweep_pipeline.ledger import open_ledger
 from drysweep_pipeline.ledger.comparing import differences
 from drysweep_pipeline.lifecycle import Act, Deed
-from drysweep_pipeline.replay.pipeline import replay, sweep_name
+from drysweep_pipeline.replay.pipeline import sweep_name
 from drysweep_pipeline.replay.scenario import read_scenario
 from drysweep_pipeline.values import Severity
 from tests.scenarios import OWN
-from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end, steps
+from tests.story import replayed
+from tests.sweeps import AS_OF, NO_OWNER, begin, declare, registry, run_to_its_end
 
 VIEWS = ("campaigns", "rounds", "strategy_runs", "all_findings", "sightings", "verdicts", "open_findings")
 # A backfill with deeds, a person who overrules, rows that were refused; the others take as long, and are soak tests.
@@ -63,7 +64,7 @@ def test_a_rebuilt_ledger_is_the_one_that_was_there_whatever_the_campaigns_went_
 ) -> None:
     scenario, home = read_scenario(path), Home(tmp_path)
     with contextlib.suppress(Refused):  # some scenarios are about what is refused at their end
-        replay(scenario, steps, home)
+        replayed(scenario, home)
     sweep = sweep_name(scenario)
     before, ledger = published(home), home.sweep(sweep).ledger
     shutil.copy(ledger, tmp_path / "before.duckdb")

@@ -59,10 +59,9 @@ def test_cron_says_nothing_where_nobody_has_to_do_anything_and_else_what_and_why
 @pytest.mark.skipif(shutil.which("flock") is None, reason="cron's script holds a lock by flock, which is not here")
 def test_cron_leaves_out_a_campaign_while_the_one_before_is_under_way(project: Path) -> None:
     script, kept = str(SCHEDULED / "sweep.sh"), project / ".drysweep" / "cron"
-    # Its first campaign is cut short: a round is enough for there to be a lock and a log.
-    declared = project / "assets" / "sweeps" / "my_sweep" / "defs.yaml"
-    declared.write_text(declared.read_text().replace('"rounds": 10', '"rounds": 1'))
-    assert _run(project, script, "my_sweep").returncode == 3
+    # It did not work the first time, which is as good as a campaign for there to be a lock and a log.
+    (project / "assets" / "sweeps" / "my_sweep" / "defs.yaml").write_text("")
+    assert _run(project, script, "my_sweep").returncode == 2
     [log], [lock] = kept.glob("*.log"), kept.glob("*.lock")
     held = ["flock", str(lock), script, "my_sweep"]
     late = _run(project, *held)

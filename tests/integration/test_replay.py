@@ -15,8 +15,9 @@ from drysweep_pipeline.ledger import intake
 from drysweep_pipeline.replay import answer, core, pipeline
 from drysweep_pipeline.replay.scenario import Scenario, read_scenario
 from tests import scenarios
+from tests.story import replayed
 
-# Our own that lean on what the ledger keeps; the others play through it too, but not every time.
+# Our own that lean on what the ledger keeps, opened for each step; the others play through it too, but not every time.
 LEDGER = (
     *("backfill_between_two", "backfill_reopens_nothing", "same_day_goes_by_sequence", "expiry_on_the_last_day"),
     *("not_run_keeps_valid_rows", "numbers_and_text_differ", "people_act_on_what_others_found"),
@@ -67,6 +68,10 @@ def through_files(home: Path) -> Callable[[Scenario], Answers]:
     return lambda scenario: pipeline.replay(scenario, pipeline.steps, Home(home))
 
 
+def kept_open(home: Path) -> Callable[[Scenario], Answers]:
+    return lambda scenario: replayed(scenario, Home(home))
+
+
 def comparable(told: Answers | DrysweepError) -> object:
     if isinstance(told, DrysweepError):
         return str(told)
@@ -74,8 +79,8 @@ def comparable(told: Answers | DrysweepError) -> object:
     return [{key: each[key] for key in KEYS} for each in told], logged
 
 
-def held_both_ways(path: Path, home: Path) -> None:
-    told = played(path, through_files(home))
+def held_both_ways(path: Path, replay: Callable[[Scenario], Answers]) -> None:
+    told = played(path, replay)
     held(path, told)
     assert comparable(told) == comparable(played(path, core.replay))
 
@@ -87,18 +92,18 @@ def test_the_rules_alone_end_a_scenario_as_it_says(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in scenarios.OWN if path.stem in LEDGER])
 def test_ledger_and_files_end_a_scenario_as_the_rules_alone(path: Path, tmp_path: Path) -> None:
-    held_both_ways(path, tmp_path)
+    held_both_ways(path, through_files(tmp_path))
 
 
 @pytest.mark.parametrize("path", scenarios.further())
 def test_ledger_and_files_end_a_further_scenario_as_the_rules_alone(path: Path, tmp_path: Path) -> None:
-    held_both_ways(path, tmp_path)
+    held_both_ways(path, kept_open(tmp_path))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in scenarios.OWN if p.stem not in LEDGER])
 def test_ledger_and_files_end_any_scenario_as_the_rules_alone(path: Path, tmp_path: Path) -> None:
-    held_both_ways(path, tmp_path)
+    held_both_ways(path, through_files(tmp_path))
 
 
 def test_without_the_anti_join_the_files_disagree_with_the_rules(

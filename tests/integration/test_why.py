@@ -257,20 +257,20 @@ def resumed(told: dict[str, str]) -> int:
 
 
 def test_the_resume_that_is_named_uses_every_angle_and_then_goes_quiet(tmp_path: Path, home: Home) -> None:
-    registry(tmp_path / "registry", {f"s{n}": None for n in range(7)})
+    registry(tmp_path / "registry", {f"s{n}": None for n in range(5)})
     one_each = f"select * from ({NO_OWNER}) where service = 's' || $n"
-    angles = {"angles": [{"n": n} for n in range(7)]}
+    angles = {"angles": [{"n": n} for n in range(5)]}
     budget = {"rounds": 3, "calls": 6, "on_exceeded": "ask"}
     cover = {"k": 2, "cover": "all_angles"}
     path = declare(tmp_path, {"labels": one_each}, labels=angles, budget=budget, convergence=cover)
     campaign = run_to_its_end(begin(path, home, campaign="mine"))
     told = summary(home, "small", "mine")
-    # Four angles are left and K is 2; a round is one call, and three were spent.
-    command = f"drysweep resume small/mine --rounds 9 --calls 9 --home {home.root}"
+    # Two angles are left and K is 2; a round is one call, and three were spent.
+    command = f"drysweep resume small/mine --rounds 7 --calls 7 --home {home.root}"
     assert f"`{command}`" in told["why"]["lever"]
     assert command in told["waits_for"]["commands"]
     assert resumed(told["why"]) == 0
-    assert (standing(campaign).outcome, standing(campaign).rounds) == ("converged", 9)
+    assert (standing(campaign).outcome, standing(campaign).rounds) == ("converged", 7)
 
 
 def test_calls_that_a_ceiling_kept_from_the_judge_are_in_the_resume_that_is_named(tmp_path: Path, home: Home) -> None:

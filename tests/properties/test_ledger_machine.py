@@ -14,7 +14,7 @@ from tests.ledger_model import LENGTH
 # No test is timed. One step is a quarter of a second, because it writes and syncs real files.
 # The few sequences by default are the same ones each time; new ones are for the long tests.
 _ANY = settings(deadline=None, suppress_health_check=list(HealthCheck))
-QUICK = settings(_ANY, max_examples=3, stateful_step_count=14, derandomize=True)
+QUICK = settings(_ANY, max_examples=2, stateful_step_count=14, derandomize=True)
 LONG = settings(_ANY, max_examples=300, stateful_step_count=60)
 
 
