@@ -49,6 +49,11 @@ class Children:
         for child in live:
             child.kill()
 
+    @property
+    def are_over(self) -> bool:
+        """Tell whether the block was left, so that no more can be started."""
+        return self._over
+
     @contextmanager
     def started(self, program: Program) -> Iterator[Child]:
         """Yield a child that has ended afterwards. Raises ``FinderError`` where it cannot be started."""

@@ -114,6 +114,8 @@ class Part:
 
     def _may_help(self, failure: FinderError) -> bool:
         """Tell whether one more attempt may go better than those that were made."""
+        if self.watch.is_over:  # it would only be set aside, and count as spent
+            return False
         return not isinstance(failure, RowsRefused) and failure.status not in _IN_VAIN and self._number <= MOST
 
     def _failed(self, came: _Came) -> None:

@@ -81,6 +81,11 @@ class Watch:
         self._open.close()
         self._over_planted.__exit__(kind, error, trace)
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the wave was left, so that nobody can be asked any more."""
+        return self._asking.children.are_over
+
     def search(self, strategy: Strategy, look: Look, meter: Meter) -> tuple[Found, Recall | None]:
         """Have a strategy look once; return what it found, and which canaries it saw where there were any.
 

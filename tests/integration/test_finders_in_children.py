@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from drysweep_pipeline.children.program import environment
+from drysweep_pipeline.engine.journal import budget_of
 from drysweep_pipeline.engine.planning import read_plan
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.landing import read_manifest
@@ -260,6 +261,7 @@ def test_a_wave_that_is_killed_or_interrupted_leaves_no_child(
     assert len(children) >= 2
     assert [each for each in children if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
     assert not (campaign.folder(1) / "manifest.json").exists()
+    assert budget_of(campaign, 1).used.calls == 2, "a call counts as spent that nobody would have made"
 
 
 def test_a_child_is_given_no_variable_of_ours() -> None:
