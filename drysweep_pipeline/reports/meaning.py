@@ -18,7 +18,9 @@ MEANS: Mapping[Outcome, str] = {
     ),
     Outcome.NEEDS_DECISION: "The search stands still until a person answers. It has not gone quiet.",
     Outcome.ACCEPTED: "A person ended the search before it went quiet. What was found is a lower bound.",
-    Outcome.RETURNED: "A person sent the material back to be redrafted. The search has not gone quiet.",
+    Outcome.RETURNED: (
+        "A person sent the material back to be redrafted before the search went quiet. What was found is a lower bound."
+    ),
     Outcome.STOPPED: "The search was stopped before it went quiet. What was found is a lower bound.",
     Outcome.FAILED: (
         "A strategy did not run three times in a row. Its silence is not silence: what it would have found is unknown, "

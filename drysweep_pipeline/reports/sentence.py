@@ -93,7 +93,7 @@ _STOPPED: Mapping[Outcome, Callable[[Summary], str]] = {
     Outcome.BUDGET_EXCEEDED: lambda told: f"{_arriving(told)}; a lower bound",
     Outcome.NEEDS_DECISION: _waiting,
     Outcome.ACCEPTED: lambda told: f"{_arriving(told)}; a person accepted it as it stands, a lower bound",
-    Outcome.RETURNED: lambda told: f"{_arriving(told)}; a person sent it back to be redrafted",
+    Outcome.RETURNED: lambda told: f"{_arriving(told)}; a person sent it back to be redrafted, a lower bound",
     Outcome.STOPPED: lambda told: f"{_arriving(told)}; {_stopper(told)} stopped it, a lower bound",
     Outcome.FAILED: _failed,
     Outcome.RUNNING: lambda told: f"{_arriving(told)}; it has not ended",

@@ -60,6 +60,11 @@ def test_a_search_cut_short_while_quiet_says_how_quiet_it_was() -> None:
     )
 
 
+@pytest.mark.parametrize("outcome", ["budget_exceeded", "accepted", "returned", "stopped", "failed"])
+def test_whatever_ended_a_search_before_it_went_quiet_its_counts_are_a_lower_bound(outcome: str) -> None:
+    assert sentence(told(outcome=outcome, quiet=0)).endswith("a lower bound.")
+
+
 def test_one_is_not_written_in_the_plural() -> None:
     one = told(outcome="stopped", rounds=1, quiet=0, new=[1], seen=1, confirmed=1, rejected=0, not_searched=1)
     assert sentence(one) == (
