@@ -191,9 +191,11 @@ class _Taken:
     @classmethod
     def of(cls, home: Home, sweep: str, ledger: Ledger, at: datetime) -> "_Taken":
         known = {name: load(home, sweep, name) for name in campaigns(home, sweep)}
-        visible = set()
+        visible, before = set(), ledger_journal.actions_taken(ledger)
         for campaign in known.values():
             visible |= {campaign.id} if _mended(ledger, campaign) else set()
+        # An answer need not change where its campaign stands, and yet is in no history until somebody goes on.
+        visible -= {name for name, last in ledger_journal.actions_taken(ledger).items() if last > before.get(name, 0)}
         taken = ledger_journal.rounds_taken(ledger)
         return cls(
             at,

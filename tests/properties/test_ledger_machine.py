@@ -133,3 +133,8 @@ def test_a_stop_that_was_landed_only_is_as_it_was_recorded() -> None:
         made.all_is_as_it_was_recorded()
         made.repairs(*made.chosen(0))
         made.repairs(*made.chosen(1))
+
+
+def test_a_wider_ceiling_that_was_landed_only_is_as_it_was_recorded() -> None:
+    with machine([NOTHING], calls=8) as made:
+        made.somebody_answers(0, "resume", 1, True, True)
