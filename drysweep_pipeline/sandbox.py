@@ -9,6 +9,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -54,6 +55,8 @@ _UNREAD = "select file || ': ' || reason from unreadable order by 1 limit 3"
 _HELP = "a query reads the tables it is given, no more"
 # How soon what runs on is interrupted again.
 _AGAIN_SECONDS = 0.05
+# How long is waited for what is to end: single steps of an engine end when they do.
+_GRACE_SECONDS = 2.0
 
 
 @contextmanager
@@ -164,13 +167,41 @@ def run(
     Raises ``FinderError`` at the deadline, over the cap, or on an error.
     """
     running = Running(connection, seconds)
-    try:
+
+    def rows() -> pa.Table:
         with running, holding(running):
             return _read(connection.sql(sql, params=parameters or None), max_rows)
+
+    try:
+        return _beside_the_main_thread(rows, running)
     except duckdb.Error as error:
         if running.late:
             raise FinderError(f"timeout: still running after {seconds:g} s", status="timeout") from None
         raise FinderError(_reason(error), help=_not_read(connection, error) or _suggested(error)) from None
+
+
+def _beside_the_main_thread(rows: Callable[[], pa.Table], running: Running) -> pa.Table:
+    """Read the rows in a thread that no signal reaches, and end that where the main thread is interrupted meanwhile.
+
+    DuckDB looks for signals in the main thread only, and then waits for workers of its own that may know of none.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return rows()
+    came: Future[pa.Table] = Future()
+    threading.Thread(target=_settle, args=(came, rows), name="query", daemon=True).start()
+    try:
+        return came.result()
+    except BaseException:
+        running.kill()
+        wait([came], _GRACE_SECONDS)
+        raise
+
+
+def _settle(came: Future[pa.Table], rows: Callable[[], pa.Table]) -> None:
+    try:
+        came.set_result(rows())
+    except BaseException as error:
+        came.set_exception(error)
 
 
 def _read(relation: duckdb.DuckDBPyRelation | None, max_rows: int) -> pa.Table:

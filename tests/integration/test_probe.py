@@ -1,6 +1,10 @@
 """``validate --probe``: which strategies find the same twice, and what in their fingerprints does not stay as it is."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,7 @@ from drysweep_pipeline.cli import main
 from tests.finders import command, declared, function
 from tests.model_server import Answer, Asked, ModelServer, found
 from tests.models import cites, model
-from tests.sweeps import NO_OWNER, registry
+from tests.sweeps import NO_OWNER, declare, registry
 
 # One of every sort; each finds three services, some under other names each time.
 SORTS = [
@@ -160,3 +164,42 @@ def test_models_and_services_are_probed_like_all_others(
     ]
     assert worded["tokens"] > 0
     assert (served["became"], served["calls"]) == ("stable", 2)
+
+
+# Says when a query of a probe is about to be run.
+TELLING = """
+import sys
+from drysweep_pipeline import sandbox
+from drysweep_pipeline.cli import main
+
+real = sandbox.Running.__enter__
+def told(self):
+    print("ASKED", file=sys.stderr, flush=True)
+    return real(self)
+sandbox.Running.__enter__ = told
+sys.exit(main())
+"""
+# DuckDB counts this in workers of its own, which do not look for signals.
+SLOW = """
+    select service, 'slow' as failure_mode
+    from services
+    where (select count(*) from range(6000000) a, range(9000000) b where hash(a.range + b.range) = 8) > 0
+"""
+
+
+def test_an_interruption_ends_the_query_that_a_probe_asks(tmp_path: Path) -> None:
+    registry(tmp_path / "registry", {"api": None})
+    path = declare(tmp_path, {"slow": SLOW}, slow={"timeout_s": 1200})
+    command = [sys.executable, "-c", TELLING, "validate", str(path), "--probe"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        assert process.stderr is not None
+        assert any("ASKED" in line for line in iter(process.stderr.readline, ""))
+        # So that it is well under way; nothing depends on that it is.
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            said = process.communicate(timeout=300)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
