@@ -1,17 +1,14 @@
 """Whether two published histories say the same of a sweep, campaign by campaign, to the last column of every view."""
 
-import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
 
 from drysweep_pipeline.errors import IntegrityError
-from drysweep_pipeline.history.edition import bring_up, digest
 from drysweep_pipeline.history.reading import history
 from drysweep_pipeline.home import Home
-from drysweep_pipeline.temporary import temporary_folder
 from drysweep_pipeline.wording import first_line
 
 # Of each view, by what its rows are parted. In which order events of several campaigns came makes no difference.
@@ -46,38 +43,11 @@ Opened = duckdb.DuckDBPyConnection | None
 
 @contextmanager
 def opened(home: Home) -> Iterator[Opened]:
-    """Yield the history as it is now, whatever is published meanwhile; None where nothing was published yet.
-
-    One with the views of another version is looked at through those of this one, in a copy.
-    """
+    """Yield the history as it is now, whatever is published meanwhile; None where nothing was published yet."""
     if not home.history.exists():
         yield None
         return
-    with ExitStack() as stack:
-        connection = stack.enter_context(history(home))
-        if not _is_current(connection):
-            folder = stack.enter_context(temporary_folder())
-            copy = Home(folder)
-            copy.history.parent.mkdir()
-            shutil.copyfile(home.history, copy.history)
-            connection = stack.enter_context(_brought_up(copy, home.history))
-        yield connection
-
-
-def _is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Tell whether the history has the views of this version, or cannot say what it has."""
-    with suppress(duckdb.Error):
-        return connection.execute("select views from published.edition").fetchall() == [(digest(),)]
-    return True
-
-
-@contextmanager
-def _brought_up(copy: Home, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    try:
-        bring_up(copy.history)
-    except duckdb.Error as error:
-        raise IntegrityError(f"the history cannot be read: {first_line(error)}", file=file) from None
-    with history(copy) as connection:
+    with history(home) as connection:
         yield connection
 
 

@@ -5,7 +5,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.errors import FinderError, IntegrityError, NotFound, Refused
+from drysweep_pipeline.history.edition import bring_up, digest
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.temporary import temporary_folder
+from drysweep_pipeline.wording import first_line
 
 Row: TypeAlias = dict[str, Any]
 """A row of an answer, by the names of its columns."""
@@ -44,11 +46,40 @@ _NAMES = """
 
 @contextmanager
 def history(home: Home) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a read-only connection to the published history. Raises ``NotFound`` where nothing was published yet."""
+    """Yield a read-only connection to the published history, as it is now, whatever is published meanwhile.
+
+    One with the views of another version is looked at through those of this one, in a copy. Raises ``NotFound`` where
+    nothing was published yet, ``IntegrityError`` where it cannot be read.
+    """
+    with ExitStack() as stack:
+        connection = stack.enter_context(as_published(home))
+        yield connection if has_views_of_this_version(connection) else _brought_up(home.history, stack)
+
+
+@contextmanager
+def as_published(home: Home) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a read-only connection to the published history with the views that it has. Raises as ``history`` does."""
     if not home.history.exists():
         raise _none(home)
     with ExitStack() as stack:
         yield _opened(home.history, stack)
+
+
+def has_views_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether a history has the views of this version, or cannot say what it has."""
+    with suppress(duckdb.Error):
+        return connection.execute("select views from published.edition").fetchall() == [(digest(),)]
+    return True
+
+
+def _brought_up(file: Path, stack: ExitStack) -> duckdb.DuckDBPyConnection:
+    folder = stack.enter_context(temporary_folder())
+    copy = shutil.copyfile(file, folder / file.name)
+    try:
+        bring_up(copy)
+    except duckdb.Error as error:
+        raise IntegrityError(f"the history cannot be read: {first_line(error)}", file=file) from None
+    return stack.enter_context(sandbox.locked(copy))
 
 
 def _none(home: Home) -> NotFound:

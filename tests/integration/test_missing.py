@@ -122,6 +122,27 @@ def test_a_history_with_the_views_of_an_earlier_version_is_held_against_the_ledg
     assert "rounds of c1, c2" in found(home)["history/history.duckdb"]
 
 
+def test_a_history_with_the_views_of_an_earlier_version_is_read_by_those_of_this_one(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = ["sql", "select count(*) as n from campaign_diff('c1', 'c2') where raised_from is null", "--json"]
+    asked = (["status", "small/c2", "--json"], ["report", "small/c2", "--format", "csv"], question)
+
+    def told() -> list[str]:
+        for words in asked:
+            assert main([*words, "--home", str(home.root)]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    now = told()
+    with duckdb.connect(str(home.history)) as connection:
+        connection.execute("drop macro table campaign_diff")
+        connection.execute("create or replace view campaigns as select sweep, campaign from published.campaigns")
+        connection.execute("update published.edition set views = 'of before'")
+    before = home.history.read_bytes()
+    assert told() == now
+    assert home.history.read_bytes() == before
+
+
 def test_an_earlier_versions_campaign_that_ended_when_it_was_published_is_a_note_and_no_fault(home: Home) -> None:
     aged(home, "c1")
     assert found(home) == {}

@@ -125,8 +125,7 @@ def _ledgers(home: Home) -> Iterator[Check]:
 def _history(home: Home) -> Iterator[Check]:
     """Yield whether the published history opens, and has the views of this version."""
     from drysweep_pipeline.errors import DrysweepError
-    from drysweep_pipeline.history import edition
-    from drysweep_pipeline.history.reading import history
+    from drysweep_pipeline.history.reading import as_published, has_views_of_this_version
 
     path = str(home.history)
     again = f"drysweep rebuild {', '.join(home.sweeps()[:1]) or 'SWEEP'} publishes it anew, its own part of it"
@@ -135,8 +134,9 @@ def _history(home: Home) -> Iterator[Check]:
             yield Check("history", False, "nothing is published", "the next round that is decided publishes it", path)
         return
     try:
-        with history(home) as connection:
-            renewed = connection.execute("select views from published.edition").fetchall() == [(edition.digest(),)]
+        with as_published(home) as connection:
+            connection.execute("select views from published.edition")
+            renewed = has_views_of_this_version(connection)
     except DrysweepError as error:
         yield Check("history", False, error.what, error.help or again, path)
         return
