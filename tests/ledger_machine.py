@@ -213,7 +213,8 @@ class LedgerMachine(RuleBasedStateMachine):
             self.dies_at_the_decision(told, campaign, round, point)
 
     def dies_at_intake(self, told: Told, campaign: Campaign, round: int, point: int) -> None:
-        if point:
+        # What one that died before has landed as fresh is not looked up again.
+        if point or told.now.fresh is not None:
             with dying(journal, "write_landed", after=True):
                 rounds.take_in(campaign, round)
             self.model.take_in(told, commits=False)
