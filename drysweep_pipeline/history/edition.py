@@ -1,6 +1,7 @@
 """The tables, views and macros of the history file: making them, and renewing the views of an older drysweep."""
 
 import hashlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -18,6 +19,7 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 _HAS_TABLES = "select count(*) from information_schema.schemata where schema_name = 'published'"
 _IS_PUBLISHED = "select count(*) from duckdb_schemas() where database_name = 'history' and schema_name = 'published'"
+_EDITION = "select views from published.edition"
 _COLUMNS = "select column_name from information_schema.columns where table_schema = 'main' and table_name = ?"
 _ALWAYS = {"sighting": "true", "verdict": "true", "life": "true"}
 _AS_OF = {"sighting": "as_of <= cast(t as timestamptz)", "verdict": "true", "life": "as_of <= cast(t as timestamptz)"}
@@ -54,6 +56,13 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     return connection.execute("select views from history.published.edition").fetchall() == [(digest(),)]
 
 
+def has_views_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether an open history has the views of this version, or cannot say what it has."""
+    with suppress(duckdb.Error):
+        return connection.execute(_EDITION).fetchall() == [(digest(),)]
+    return True
+
+
 def bring_up(file: Path) -> None:
     """Give a history file, new or published before, the tables and views of this version; the file is not open."""
     with duckdb.connect(str(file), config=CONFIG) as connection:
@@ -66,7 +75,7 @@ def fill(connection: duckdb.DuckDBPyConnection) -> None:
     """Give an open database the tables and views of this version."""
     if not connection.execute(_HAS_TABLES).fetchall()[0][0]:
         connection.execute(_text("tables"))
-    if connection.execute("select views from published.edition").fetchall() != [(digest(),)]:
+    if connection.execute(_EDITION).fetchall() != [(digest(),)]:
         _renew(connection, _views())
 
 

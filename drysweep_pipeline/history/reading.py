@@ -5,7 +5,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from drysweep_pipeline import sandbox
 from drysweep_pipeline.errors import FinderError, IntegrityError, NotFound, Refused
-from drysweep_pipeline.history.edition import bring_up, digest
+from drysweep_pipeline.history.edition import bring_up, has_views_of_this_version
 from drysweep_pipeline.home import Home
 from drysweep_pipeline.temporary import temporary_folder
 from drysweep_pipeline.wording import first_line
@@ -63,13 +63,6 @@ def as_published(home: Home) -> Iterator[duckdb.DuckDBPyConnection]:
         raise _none(home)
     with ExitStack() as stack:
         yield _opened(home.history, stack)
-
-
-def has_views_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Tell whether a history has the views of this version, or cannot say what it has."""
-    with suppress(duckdb.Error):
-        return connection.execute("select views from published.edition").fetchall() == [(digest(),)]
-    return True
 
 
 def _brought_up(file: Path, stack: ExitStack) -> duckdb.DuckDBPyConnection:

@@ -125,7 +125,8 @@ def _ledgers(home: Home) -> Iterator[Check]:
 def _history(home: Home) -> Iterator[Check]:
     """Yield whether the published history opens, and has the views of this version."""
     from drysweep_pipeline.errors import DrysweepError
-    from drysweep_pipeline.history.reading import as_published, has_views_of_this_version
+    from drysweep_pipeline.history.edition import has_views_of_this_version
+    from drysweep_pipeline.history.reading import as_published
 
     path = str(home.history)
     again = f"drysweep rebuild {', '.join(home.sweeps()[:1]) or 'SWEEP'} publishes it anew, its own part of it"
@@ -135,6 +136,7 @@ def _history(home: Home) -> Iterator[Check]:
         return
     try:
         with as_published(home) as connection:
+            # Of a file that is none of ours it is said why it cannot be read.
             connection.execute("select views from published.edition")
             renewed = has_views_of_this_version(connection)
     except DrysweepError as error:
